@@ -1,0 +1,8 @@
+//! `loopx` keeps what long-running agent work must not lose: a hash-chained, append-only ledger of goals, gates,
+//! todos, claims, leases, evidence and spend, and one pure function that says what may happen next.
+#![deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
+
+pub mod hash;
+pub mod id;
+pub mod limits;
+pub mod time;
