@@ -1,0 +1,117 @@
+//! Evidence.
+
+use super::command::{EvidenceAdd, EvidenceInvalidate, EvidenceSupersede, NewEvidence, NewMetricRow};
+use super::{Context, Decided, Draft, Refusal, goal, one, todo};
+use crate::event::{
+    EvidenceInvalidated, EvidenceKind, EvidenceRecorded, EvidenceSuperseded, MetricRow, Subject,
+};
+use crate::id::{EvidenceId, GoalId};
+use crate::limits::INTEGER_MAX;
+use crate::state::Standing;
+
+pub(super) fn add(context: &Context<'_>, command: &EvidenceAdd) -> Result<Decided, Refusal> {
+    let actor = context.anyone()?.actor;
+    let goal = subject_goal(context, &command.about)?;
+    let metric = command.metric.as_ref().map(|row| metric_row(context, row)).transpose()?;
+    if metric.is_some() != (command.evidence.kind == EvidenceKind::Metric) {
+        return Err(Refusal::EvidenceElsewhere {
+            evidence: next_id(context),
+            about: "a measured value".to_owned(),
+        });
+    }
+    let mut draft = context.draft();
+    record(&mut draft, context, goal, &command.about, &command.evidence, metric);
+    draft.by(actor)
+}
+
+const fn next_id(context: &Context<'_>) -> EvidenceId {
+    EvidenceId(context.state.minted.evidence + 1)
+}
+
+/// The goal that evidence about this belongs to.
+fn subject_goal(context: &Context<'_>, about: &Subject) -> Result<GoalId, Refusal> {
+    match about {
+        Subject::Todo(id) => match context.state.todos.get(id) {
+            Some(found) => Ok(found.goal.clone()),
+            None => match context.history.todos.get(id) {
+                Some(closed) => Ok(closed.goal.clone()),
+                None => todo::open_todo(context, *id).map(|found| found.goal.clone()),
+            },
+        },
+        Subject::Gate(id) => {
+            let gate = context.state.gates.get(id).ok_or(Refusal::GateNotOpen { gate: *id })?;
+            Ok(gate.goal.clone())
+        }
+        Subject::Goal(name) => context.named_goal(name).map(|(id, _)| id.clone()),
+        Subject::Trial(id) => {
+            Context::exists("trial", id, id.0 >= 1 && id.0 <= context.state.minted.trials)?;
+            context.open_goal().map(|(id, _)| id.clone())
+        }
+    }
+}
+
+fn metric_row(context: &Context<'_>, row: &NewMetricRow) -> Result<MetricRow, Refusal> {
+    let lineage = &context.state.lineage;
+    Context::exists("trial", &row.trial, row.trial.0 >= 1 && row.trial.0 <= context.state.minted.trials)?;
+    Context::exists("metric", &row.metric, lineage.metrics.contains_key(&row.metric))?;
+    Context::exists("data set", &row.dataset, lineage.datasets.contains(&row.dataset))?;
+    super::in_range("n", row.n.unwrap_or(0), 0, INTEGER_MAX)?;
+    Ok(MetricRow {
+        dataset: row.dataset.clone(),
+        metric: row.metric.clone(),
+        n: row.n,
+        spread: row.spread.clone(),
+        trial: row.trial,
+        value: row.value.clone(),
+    })
+}
+
+/// Adds the event and returns the id minted for it.
+pub(super) fn record(
+    draft: &mut Draft<'_>,
+    context: &Context<'_>,
+    goal: GoalId,
+    about: &Subject,
+    new: &NewEvidence,
+    metric: Option<MetricRow>,
+) -> EvidenceId {
+    let id = draft.mint_evidence();
+    let revision = context.state.goals.get(&goal).map_or(0, |goal| goal.revision);
+    draft.push(EvidenceRecorded {
+        about: about.clone(),
+        bytes: new.bytes,
+        digest: new.digest,
+        exit: new.exit,
+        goal,
+        id,
+        kind: new.kind,
+        metric,
+        revision,
+        source: new.source.clone(),
+        summary: new.summary.clone(),
+    });
+    id
+}
+
+/// Evidence of finished work may have left the state; it can still be found wrong.
+fn still_counts(context: &Context<'_>, id: EvidenceId) -> Result<(), Refusal> {
+    Context::exists("evidence", &id, id.0 >= 1 && id.0 <= context.state.minted.evidence)?;
+    match context.state.evidence.get(&id).map(|evidence| evidence.standing) {
+        None | Some(Standing::Current) => Ok(()),
+        Some(standing) => Err(Refusal::EvidenceNotCurrent { evidence: id, standing }),
+    }
+}
+
+pub(super) fn invalidate(context: &Context<'_>, command: &EvidenceInvalidate) -> Result<Decided, Refusal> {
+    let actor = context.anyone()?.actor;
+    still_counts(context, command.evidence)?;
+    one(actor, EvidenceInvalidated { cause: command.cause, id: command.evidence, why: command.why.clone() })
+}
+
+pub(super) fn supersede(context: &Context<'_>, command: &EvidenceSupersede) -> Result<Decided, Refusal> {
+    let actor = context.anyone()?.actor;
+    still_counts(context, command.evidence)?;
+    goal::current(context.state, command.by)?;
+    Context::exists("other evidence", &command.by, command.by != command.evidence)?;
+    one(actor, EvidenceSuperseded { by: command.by, id: command.evidence, why: command.why.clone() })
+}

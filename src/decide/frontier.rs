@@ -1,0 +1,212 @@
+//! Which todos could run now for one holder, and what is in the way of the others.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use crate::event::{Holder, TodoClass};
+use crate::id::{AgentId, CapabilityId, GateId, GoalId, ResourceId, TodoId};
+use crate::scope::first_overlap;
+use crate::state::{Claim, State, Todo, TodoStatus};
+use crate::text::Text;
+use crate::time::Timestamp;
+
+/// One thing in the way of a todo, for one holder, now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Hindrance {
+    /// Other todos come first.
+    Needs(Vec<TodoId>),
+    /// An open gate.
+    Gate(GateId),
+    /// An open gate that holds up this agent.
+    AgentGate(GateId),
+    /// It was put off.
+    Deferred {
+        /// Until when; absent means until someone reopens it.
+        until: Option<Timestamp>,
+    },
+    /// Something is in the way, as someone noted.
+    Blocked {
+        /// What.
+        why: Text,
+    },
+    /// Only a person can do it.
+    UserAction,
+    /// This agent may not take it.
+    Excluded,
+    /// Only that agent may take it.
+    Bound(AgentId),
+    /// Another one holds it.
+    HeldBy {
+        /// Who.
+        holder: Holder,
+        /// Until when, if by a lease.
+        until: Option<Timestamp>,
+    },
+    /// A held todo writes the same paths.
+    Overlap {
+        /// Which.
+        todo: TodoId,
+        /// When its lease expires.
+        until: Option<Timestamp>,
+    },
+    /// Another one uses the same resource.
+    Resource {
+        /// Which.
+        resource: ResourceId,
+        /// When its lease expires.
+        until: Option<Timestamp>,
+    },
+    /// This agent lacks a capability.
+    Capability(CapabilityId),
+}
+
+impl fmt::Display for Hindrance {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let until = |until: &Option<Timestamp>| until.map_or_else(String::new, |at| format!(" until {at}"));
+        match self {
+            Self::Needs(todos) => {
+                let names: Vec<String> = todos.iter().map(ToString::to_string).collect();
+                write!(f, "needs {}", names.join(", "))
+            }
+            Self::Gate(gate) => write!(f, "waits for gate {gate}"),
+            Self::AgentGate(gate) => write!(f, "gate {gate} holds this agent up"),
+            Self::Deferred { until: at } => write!(f, "deferred{}", until(at)),
+            Self::Blocked { why } => write!(f, "blocked: {why}"),
+            Self::UserAction => f.write_str("only a person can do it"),
+            Self::Excluded => f.write_str("excludes this agent"),
+            Self::Bound(agent) => write!(f, "only for {agent}"),
+            Self::HeldBy { holder, until: at } => write!(f, "held by {holder}{}", until(at)),
+            Self::Overlap { todo, until: at } => write!(f, "writes where {todo} does{}", until(at)),
+            Self::Resource { resource, until: at } => write!(f, "{resource} is in use{}", until(at)),
+            Self::Capability(capability) => write!(f, "needs capability {capability}"),
+        }
+    }
+}
+
+/// For whom, and when.
+#[derive(Debug, Clone, Copy)]
+pub struct Lane<'a> {
+    /// The goal.
+    pub goal: &'a GoalId,
+    /// Who would do it.
+    pub holder: &'a Holder,
+    /// What that one can do, registered and present.
+    pub capabilities: &'a BTreeSet<CapabilityId>,
+    /// Ledger time.
+    pub now: Timestamp,
+}
+
+impl Lane<'_> {
+    fn holds(&self, claim: &Claim) -> bool {
+        claim.holder == *self.holder
+    }
+
+    /// A claim of another one that still stands.
+    fn others<'c>(&self, claim: Option<&'c Claim>) -> Option<&'c Claim> {
+        claim.filter(|claim| !self.holds(claim) && !claim.is_expired(self.now))
+    }
+}
+
+/// Everything in the way of one todo; empty means it could run now.
+#[must_use]
+pub fn hindrances(state: &State, lane: &Lane<'_>, id: TodoId, todo: &Todo) -> Vec<Hindrance> {
+    hindrances_among(state, lane, &held_by_others(state, lane), id, todo)
+}
+
+/// Todos held by others, of any goal, with the end of their leases.
+fn held_by_others<'a>(state: &'a State, lane: &Lane<'_>) -> Vec<(TodoId, &'a Todo, Option<Timestamp>)> {
+    let held = state.todos.iter().filter_map(|(id, todo)| {
+        let claim = lane.others(todo.claim.as_ref())?;
+        Some((*id, todo, claim.lease.as_ref().map(|lease| lease.until)))
+    });
+    held.collect()
+}
+
+fn hindrances_among(
+    state: &State,
+    lane: &Lane<'_>,
+    held: &[(TodoId, &Todo, Option<Timestamp>)],
+    id: TodoId,
+    todo: &Todo,
+) -> Vec<Hindrance> {
+    let mut found = own_hindrances(lane, todo);
+    found.extend(todo.gates.iter().map(|gate| Hindrance::Gate(*gate)));
+    if let Some(claim) = lane.others(todo.claim.as_ref()) {
+        let until = claim.lease.as_ref().map(|lease| lease.until);
+        found.push(Hindrance::HeldBy { holder: claim.holder.clone(), until });
+    }
+    for (other, held, until) in held.iter().filter(|(other, ..)| *other != id) {
+        if first_overlap(&todo.spec.write, &held.spec.write).is_some() {
+            found.push(Hindrance::Overlap { todo: *other, until: *until });
+        }
+        if let Some(resource) = todo.spec.resources.iter().find(|name| held.spec.resources.contains(name)) {
+            found.push(Hindrance::Resource { resource: resource.clone(), until: *until });
+        }
+    }
+    for resource in &todo.spec.resources {
+        let claim = state.resources.get(resource).and_then(|slot| lane.others(slot.held.as_ref()));
+        if let Some(claim) = claim {
+            let until = claim.lease.as_ref().map(|lease| lease.until);
+            found.push(Hindrance::Resource { resource: resource.clone(), until });
+        }
+    }
+    found
+}
+
+/// What is in the way without looking at other work.
+fn own_hindrances(lane: &Lane<'_>, todo: &Todo) -> Vec<Hindrance> {
+    let mut found = Vec::new();
+    match &todo.status {
+        TodoStatus::Open => {}
+        TodoStatus::Blocked { why } => found.push(Hindrance::Blocked { why: why.clone() }),
+        TodoStatus::Deferred { until: Some(at) } if *at <= lane.now => {}
+        TodoStatus::Deferred { until } => found.push(Hindrance::Deferred { until: *until }),
+    }
+    if !todo.unmet.is_empty() {
+        found.push(Hindrance::Needs(todo.unmet.iter().copied().collect()));
+    }
+    let person = lane.holder.actor.agent().is_none();
+    if todo.spec.class == TodoClass::UserAction && !person {
+        found.push(Hindrance::UserAction);
+    }
+    if let Some(agent) = lane.holder.actor.agent() {
+        if todo.spec.excluded.contains(agent) {
+            found.push(Hindrance::Excluded);
+        }
+        if let Some(bound) = todo.spec.bound.as_ref().filter(|bound| *bound != agent) {
+            found.push(Hindrance::Bound(bound.clone()));
+        }
+        let lacking = todo.spec.requires.iter().filter(|capability| !lane.capabilities.contains(*capability));
+        found.extend(lacking.map(|capability| Hindrance::Capability(capability.clone())));
+    }
+    found
+}
+
+/// The open work of a goal as one holder sees it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Frontier {
+    /// What could run now, best first.
+    pub runnable: Vec<TodoId>,
+    /// What cannot, and everything in the way of it.
+    pub waiting: BTreeMap<TodoId, Vec<Hindrance>>,
+}
+
+/// Sorts the open work of a goal: mine before unclaimed, then priority, then the order in which it was planned.
+#[must_use]
+pub fn frontier(state: &State, lane: &Lane<'_>) -> Frontier {
+    let mut runnable = Vec::new();
+    let mut waiting = BTreeMap::new();
+    let held = held_by_others(state, lane);
+    for (id, todo) in state.todos.iter().filter(|(_, todo)| todo.goal == *lane.goal) {
+        let found = hindrances_among(state, lane, &held, *id, todo);
+        if found.is_empty() {
+            let mine =
+                todo.claim.as_ref().is_some_and(|claim| lane.holds(claim)) || todo.spec.bound.is_some();
+            runnable.push((!mine, todo.spec.priority, todo.added, *id));
+        } else {
+            waiting.insert(*id, found);
+        }
+    }
+    runnable.sort_unstable();
+    Frontier { runnable: runnable.into_iter().map(|(.., id)| id).collect(), waiting }
+}

@@ -1,0 +1,126 @@
+//! Giving back, passing on, and leasing.
+
+use super::command::{LeaseAcquire, LeaseRelease, LeaseRenew, TodoHandOver, TodoRelease};
+use super::todo::{changeable, check_epoch, turn_ended};
+use super::{Context, Decided, Refusal, in_range, one};
+use crate::event::{
+    ClaimHandedOver, ClaimReleased, Holder, LeaseGranted, LeaseReleased, LeaseRenewed, LeaseTakenOver,
+    LeaseTarget, TurnEnd,
+};
+use crate::id::{Actor, ResourceId};
+use crate::limits::{LEASE_DEFAULT_MS, LEASE_MAX_MS, LEASE_MIN_MS};
+use crate::state::{Claim, GoalStatus};
+use crate::time::Timestamp;
+
+/// When a lease taken now expires.
+pub(super) fn expiry(context: &Context<'_>, ttl_ms: Option<u64>) -> Result<Timestamp, Refusal> {
+    let ttl = in_range("ttl_ms", ttl_ms.unwrap_or(LEASE_DEFAULT_MS), LEASE_MIN_MS, LEASE_MAX_MS)?;
+    Ok(context.now.plus_ms(ttl))
+}
+
+pub(super) fn release(context: &Context<'_>, command: &TodoRelease) -> Result<Decided, Refusal> {
+    let (caller, todo) = changeable(context, command.todo, command.epoch)?;
+    if todo.claim.is_none() {
+        return Err(Refusal::NotHeld { on: LeaseTarget::Todo(command.todo) });
+    }
+    let mut draft = context.draft();
+    draft.events.extend(turn_ended(context.state, command.todo, TurnEnd::Yielded, &command.why));
+    draft.push(ClaimReleased { epoch: todo.epoch, todo: command.todo, why: command.why.clone() });
+    draft.by(caller.actor)
+}
+
+/// One record: there is no moment at which the work is nobody's.
+pub(super) fn hand_over(context: &Context<'_>, command: &TodoHandOver) -> Result<Decided, Refusal> {
+    let (caller, todo) = changeable(context, command.todo, command.epoch)?;
+    let Some(claim) = &todo.claim else {
+        return Err(Refusal::NotHeld { on: LeaseTarget::Todo(command.todo) });
+    };
+    match context.state.agents.get(&command.to) {
+        None => return Err(Refusal::AgentUnknown { agent: command.to.clone() }),
+        Some(agent) if agent.retired => return Err(Refusal::AgentRetired { agent: command.to.clone() }),
+        Some(_) => {}
+    }
+    let to = Holder { actor: Actor::Agent(command.to.clone()), session: None };
+    if claim.holder == to {
+        return Err(Refusal::NothingToChange);
+    }
+    let mut draft = context.draft();
+    draft.events.extend(turn_ended(context.state, command.todo, TurnEnd::Yielded, &command.why));
+    draft.push(ClaimHandedOver {
+        epoch: todo.epoch + 1,
+        from: claim.holder.clone(),
+        to,
+        todo: command.todo,
+        until: Some(expiry(context, None)?),
+        why: command.why.clone(),
+    });
+    draft.by(caller.actor)
+}
+
+/// Takes a free resource, or one whose lease has expired.
+pub(super) fn acquire(context: &Context<'_>, command: &LeaseAcquire) -> Result<Decided, Refusal> {
+    let caller = context.anyone()?;
+    let until = expiry(context, command.ttl_ms)?;
+    let on = LeaseTarget::Resource(command.resource.clone());
+    let slot = context.state.resources.get(&command.resource);
+    let epoch = slot.map_or(0, |slot| slot.epoch) + 1;
+    match slot.and_then(|slot| slot.held.as_ref()) {
+        None => one(caller.actor.clone(), LeaseGranted { epoch, holder: caller, on, until }),
+        Some(claim) if claim.is_expired(context.now) => {
+            let expired = claim.lease.as_ref().map_or(context.now, |lease| lease.until);
+            let from = claim.holder.clone();
+            one(caller.actor.clone(), LeaseTakenOver { epoch, expired, from, on, to: caller, until })
+        }
+        Some(claim) => Err(held_by(on, claim, epoch - 1)),
+    }
+}
+
+fn held_by(on: LeaseTarget, claim: &Claim, epoch: u64) -> Refusal {
+    let until = claim.lease.as_ref().map(|lease| lease.until);
+    Refusal::HeldBy { on, holder: claim.holder.clone(), since: claim.since, epoch, until }
+}
+
+/// The claim and epoch on a resource, if the caller holds it.
+fn held_resource<'a>(
+    context: &Context<'a>,
+    caller: &Holder,
+    resource: &ResourceId,
+    given: Option<u64>,
+) -> Result<(&'a Claim, u64), Refusal> {
+    let on = LeaseTarget::Resource(resource.clone());
+    let Some(slot) = context.state.resources.get(resource) else {
+        return Err(Refusal::NotLeased { resource: resource.clone() });
+    };
+    check_epoch(on.clone(), given, slot.epoch)?;
+    match &slot.held {
+        None => Err(Refusal::NotLeased { resource: resource.clone() }),
+        Some(claim) if claim.holder != *caller => Err(held_by(on, claim, slot.epoch)),
+        Some(claim) => Ok((claim, slot.epoch)),
+    }
+}
+
+/// Prolongs from now. Refused in a paused goal: a pause is not waited out by renewing.
+pub(super) fn renew(context: &Context<'_>, command: &LeaseRenew) -> Result<Decided, Refusal> {
+    let caller = context.anyone()?;
+    let until = expiry(context, command.ttl_ms)?;
+    let epoch = match &command.on {
+        LeaseTarget::Resource(resource) => held_resource(context, &caller, resource, command.epoch)?.1,
+        LeaseTarget::Todo(id) => {
+            let (_, todo) = changeable(context, *id, command.epoch)?;
+            let goal = context.state.goals.get(&todo.goal).filter(|goal| goal.status == GoalStatus::Paused);
+            if let Some(goal) = goal {
+                return Err(Refusal::GoalNotActive { goal: todo.goal.clone(), status: goal.status });
+            }
+            let mine = todo.claim.as_ref().filter(|claim| claim.holder == caller && claim.lease.is_some());
+            mine.ok_or_else(|| Refusal::NotHeld { on: command.on.clone() })?;
+            todo.epoch
+        }
+    };
+    one(caller.actor, LeaseRenewed { epoch, on: command.on.clone(), until })
+}
+
+pub(super) fn release_resource(context: &Context<'_>, command: &LeaseRelease) -> Result<Decided, Refusal> {
+    let caller = context.anyone()?;
+    let (_, epoch) = held_resource(context, &caller, &command.resource, command.epoch)?;
+    one(caller.actor, LeaseReleased { epoch, on: LeaseTarget::Resource(command.resource.clone()) })
+}

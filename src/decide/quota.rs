@@ -1,0 +1,115 @@
+//! Quota: set, spend once per turn, take back once.
+
+use super::command::{QuotaSetRequest, QuotaSpendSlot, QuotaVoidSlot, Spending};
+use super::{Context, Decided, Refusal, in_range, next, one};
+use crate::event::{
+    Allowance, DeliveryOutcome, Holder, QuotaSet, QuotaSpent, QuotaVoided, TurnClosed, TurnEnd,
+};
+use crate::id::{Actor, GoalId, TodoId, TurnId};
+use crate::limits::SPEND_MAX;
+use crate::state::{DEFAULT_SLOT_MS, DEFAULT_WINDOW_MS};
+
+const WINDOW_MAX_MS: u64 = 366 * 86_400_000;
+
+pub(super) fn set(context: &Context<'_>, command: &QuotaSetRequest) -> Result<Decided, Refusal> {
+    let actor = Actor::Owner(context.owner("set a quota")?);
+    let (goal, _) = context.open_goal()?;
+    match command.allowance {
+        Allowance::Unlimited => {}
+        Allowance::Share { milli } => {
+            in_range("share in thousandths", u64::from(milli), 0, 1_000)?;
+        }
+        Allowance::Slots { slots } => {
+            in_range("slots", slots, 0, SPEND_MAX)?;
+        }
+    }
+    let window_ms =
+        in_range("window_ms", command.window_ms.unwrap_or(DEFAULT_WINDOW_MS), 1_000, WINDOW_MAX_MS)?;
+    let slot_ms = in_range("slot_ms", command.slot_ms.unwrap_or(DEFAULT_SLOT_MS), 1, window_ms)?;
+    let (allowance, why) = (command.allowance.clone(), command.why.clone());
+    one(actor, QuotaSet { allowance, goal: goal.clone(), slot_ms, why, window_ms })
+}
+
+/// Refuses if `slots` do not fit now beside those spent and those reserved.
+pub(super) fn fits(context: &Context<'_>, goal: &GoalId, reserved: u64, slots: u64) -> Result<(), Refusal> {
+    let Some(quota) = context.state.quotas.get(goal) else { return Ok(()) };
+    match quota.free_at(reserved + slots, context.now) {
+        Some(at) if at <= context.now => Ok(()),
+        free_at => Err(Refusal::QuotaExceeded {
+            slots,
+            allowed: quota.allowed_slots().unwrap_or(0),
+            spent: quota.spent_slots(context.now),
+            free_at,
+        }),
+    }
+}
+
+/// The spend of a turn. Its first slot was reserved when it was opened, so that one always fits.
+pub(super) fn spending(
+    context: &Context<'_>,
+    goal: &GoalId,
+    holder: &Holder,
+    (turn, todo): (TurnId, TodoId),
+    spend: &Spending,
+    slots: u64,
+) -> Result<QuotaSpent, Refusal> {
+    in_range("slots", slots, 0, SPEND_MAX)?;
+    in_range("tokens", spend.tokens.unwrap_or(0), 0, SPEND_MAX)?;
+    in_range("cost_micro", spend.cost_micro.unwrap_or(0), 0, SPEND_MAX)?;
+    if slots > 1 {
+        fits(context, goal, next::reserved_slots(context.state, goal, holder), slots)?;
+    }
+    Ok(QuotaSpent {
+        cost_micro: spend.cost_micro,
+        goal: goal.clone(),
+        slots,
+        todo,
+        tokens: spend.tokens,
+        turn,
+    })
+}
+
+/// Pays for the caller's open turn and closes it. A turn that was paid for answers its receipt again.
+pub(super) fn spend(context: &Context<'_>, command: &QuotaSpendSlot) -> Result<Decided, Refusal> {
+    let holder = context.agent()?;
+    let own = context.state.turn_of(&holder).filter(|(id, _)| command.turn.is_none_or(|turn| turn == *id));
+    let Some((id, turn)) = own else { return paid_before(context, command) };
+    if let Some(todo) = command.todo.filter(|todo| *todo != turn.todo) {
+        return Err(Refusal::NoTurn { todo });
+    }
+    let progress = turn.completed.then_some(DeliveryOutcome::OutcomeProgress);
+    let outcome = turn.outcome.or(progress).filter(|outcome| outcome.is_accountable());
+    let outcome = outcome.ok_or(Refusal::NotAccountable { turn: id })?;
+    let slots = command.spend.slots.unwrap_or(1);
+    let mut draft = context.draft();
+    draft.push(spending(context, &turn.goal, &holder, (id, turn.todo), &command.spend, slots)?);
+    if turn.completed {
+        draft.push(TurnClosed { end: TurnEnd::Done, id, outcome: Some(outcome), why: None });
+    } else {
+        let why: crate::text::Text =
+            "paid for; the todo goes on".parse().map_err(|_| Refusal::NothingToChange)?;
+        draft.push(TurnClosed { end: TurnEnd::Yielded, id, outcome: Some(outcome), why: Some(why.clone()) });
+        draft.push(crate::event::ClaimReleased { epoch: turn.epoch, todo: turn.todo, why });
+    }
+    draft.by(holder.actor)
+}
+
+fn paid_before(context: &Context<'_>, command: &QuotaSpendSlot) -> Result<Decided, Refusal> {
+    let Some(turn) = command.turn else {
+        return Err(command.todo.map_or(Refusal::NoOpenTurn, |todo| Refusal::NoTurn { todo }));
+    };
+    let spends = context.state.quotas.values().flat_map(|quota| &quota.spends);
+    let found = spends.into_iter().find(|spend| spend.turn == turn);
+    found.map(|spend| Decided::Already(spend.seq)).ok_or(Refusal::TurnNotOpen { turn })
+}
+
+pub(super) fn void(context: &Context<'_>, command: &QuotaVoidSlot) -> Result<Decided, Refusal> {
+    let actor = Actor::Owner(context.owner("take a spend back")?);
+    let (goal, _) = context.open_goal()?;
+    let quota = context.state.quotas.get(goal);
+    let counts = quota.is_some_and(|quota| quota.spends.iter().any(|s| s.seq == command.spend && !s.voided));
+    if !counts {
+        return Err(Refusal::SpendNotFound { spend: command.spend });
+    }
+    one(actor, QuotaVoided { goal: goal.clone(), spend: command.spend, why: command.why.clone() })
+}

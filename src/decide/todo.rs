@@ -1,0 +1,218 @@
+//! Todos, apart from taking and completing them.
+
+use super::command::{TodoAdd, TodoCancel, TodoDefer, TodoReopen, TodoSupersede, TodoUpdate};
+use super::{ClosedTodo, Closing, Context, Decided, Refusal, bounded, one};
+use crate::event::{
+    Event, Holder, LeaseTarget, ReopenedTodo, TodoAdded, TodoBlocked, TodoCancelled, TodoChange, TodoChanged,
+    TodoDeferred, TodoReopened, TodoSpec, TodoSuperseded, TurnClosed, TurnEnd,
+};
+use crate::id::{Actor, GoalId, TodoId};
+use crate::state::{Goal, State, Todo, TodoStatus};
+use crate::text::Text;
+
+pub(super) fn add(context: &Context<'_>, command: &TodoAdd) -> Result<Decided, Refusal> {
+    let actor = context.anyone()?.actor;
+    let (goal_id, goal) = context.open_goal()?;
+    let spec = TodoSpec {
+        action: command.action.clone(),
+        bound: command.bound.clone(),
+        check: command.check.clone(),
+        class: command.class,
+        done_when: command.done_when.clone(),
+        excluded: command.excluded.clone(),
+        needs: command.needs.clone(),
+        priority: command.priority,
+        requires: command.requires.clone(),
+        resources: command.resources.clone(),
+        serves: command.serves.clone(),
+        title: command.title.clone(),
+        write: command.write.clone(),
+    };
+    let mut draft = context.draft();
+    check_spec(context, goal_id, goal, &spec)?;
+    let id = draft.mint_todo();
+    draft.push(TodoAdded { goal: goal_id.clone(), id, spec });
+    draft.by(actor)
+}
+
+fn check_spec(context: &Context<'_>, goal_id: &GoalId, goal: &Goal, spec: &TodoSpec) -> Result<(), Refusal> {
+    bounded("needs", &spec.needs)?;
+    bounded("write", &spec.write)?;
+    bounded("resources", &spec.resources)?;
+    bounded("requires", &spec.requires)?;
+    bounded("excluded", &spec.excluded)?;
+    bounded("serves", &spec.serves)?;
+    bounded("check", &spec.check)?;
+    let length = spec.check.iter().map(String::len).sum::<usize>();
+    super::in_range("check bytes", u64::try_from(length).unwrap_or(u64::MAX), 0, 8_192)?;
+    for need in &spec.needs {
+        check_need(context, goal_id, *need)?;
+    }
+    for agent in spec.bound.iter().chain(&spec.excluded) {
+        if !context.state.agents.contains_key(agent) {
+            return Err(Refusal::AgentUnknown { agent: agent.clone() });
+        }
+    }
+    for criterion in &spec.serves {
+        Context::exists("criterion", criterion, goal.criteria.contains_key(criterion))?;
+    }
+    let outside =
+        spec.write.iter().find(|scope| !goal.write.is_empty() && !goal.write.iter().any(|g| g.covers(scope)));
+    if let Some(scope) = outside {
+        let (scope, allowed) = (scope.clone(), goal.write.clone());
+        return Err(Refusal::OutsideScope { scope, goal: goal_id.clone(), allowed });
+    }
+    Ok(())
+}
+
+/// A need is open in the same goal, or was completed.
+fn check_need(context: &Context<'_>, goal: &GoalId, need: TodoId) -> Result<(), Refusal> {
+    if let Some(todo) = context.state.todos.get(&need) {
+        return Context::exists("todo of this goal", &need, todo.goal == *goal);
+    }
+    match context.history.todos.get(&need) {
+        None => Err(Refusal::Unknown { what: "todo", name: need.to_string() }),
+        Some(closed) if closed.how == Closing::Completed => Ok(()),
+        Some(closed) => Err(Refusal::NeedNotMet { need, closed: Box::new(closed.clone()) }),
+    }
+}
+
+/// The todo if it is open; else how it was closed.
+pub(super) fn open_todo<'a>(context: &Context<'a>, id: TodoId) -> Result<&'a Todo, Refusal> {
+    if let Some(todo) = context.state.todos.get(&id) {
+        return Ok(todo);
+    }
+    Context::exists("todo", &id, id.0 >= 1 && id.0 <= context.state.minted.todos)?;
+    Err(Refusal::TodoNotOpen { todo: id, closed: context.history.todos.get(&id).cloned().map(Box::new) })
+}
+
+/// A todo that the caller may change: open, and free or its own; an owner may change what others hold.
+pub(super) fn changeable<'a>(
+    context: &Context<'a>,
+    id: TodoId,
+    epoch: Option<u64>,
+) -> Result<(Holder, &'a Todo), Refusal> {
+    let caller = context.anyone()?;
+    let todo = open_todo(context, id)?;
+    check_epoch(LeaseTarget::Todo(id), epoch, todo.epoch)?;
+    match &todo.claim {
+        Some(claim) if claim.holder != caller && !matches!(caller.actor, Actor::Owner(_)) => {
+            Err(Refusal::HeldBy {
+                on: LeaseTarget::Todo(id),
+                holder: claim.holder.clone(),
+                since: claim.since,
+                epoch: todo.epoch,
+                until: claim.lease.as_ref().map(|lease| lease.until),
+            })
+        }
+        _ => Ok((caller, todo)),
+    }
+}
+
+pub(super) fn check_epoch(on: LeaseTarget, given: Option<u64>, current: u64) -> Result<(), Refusal> {
+    match given {
+        Some(given) if given != current => Err(Refusal::StaleEpoch { on, given, current }),
+        _ => Ok(()),
+    }
+}
+
+/// The end of the turn on a todo that leaves its holder; the one event every way out has in common.
+pub(super) fn turn_ended(state: &State, todo: TodoId, end: TurnEnd, why: &Text) -> Option<Event> {
+    let (id, turn) = state.turn_on(todo)?;
+    Some(TurnClosed { end, id, outcome: turn.outcome, why: Some(why.clone()) }.into())
+}
+
+pub(super) fn update(context: &Context<'_>, command: &TodoUpdate) -> Result<Decided, Refusal> {
+    let (caller, todo) = changeable(context, command.todo, command.epoch)?;
+    let spec = &todo.spec;
+    let mut changes = Vec::new();
+    if let Some(new) = command.title.as_ref().filter(|new| **new != spec.title) {
+        changes.push(TodoChange::Title { old: spec.title.clone(), new: new.clone() });
+    }
+    if let Some(new) = command.priority.filter(|new| *new != spec.priority) {
+        changes.push(TodoChange::Priority { old: spec.priority, new });
+    }
+    if let Some(new) = command.done_when.as_ref().filter(|new| Some(*new) != spec.done_when.as_ref()) {
+        changes.push(TodoChange::DoneWhen { old: spec.done_when.clone(), new: new.clone() });
+    }
+    if changes.is_empty() {
+        return Err(Refusal::NothingToChange);
+    }
+    one(caller.actor, TodoChanged { changes, id: command.todo })
+}
+
+/// Events that take a todo out of its holder's hands, then `event`.
+fn out_of_hand(
+    context: &Context<'_>,
+    todo: TodoId,
+    end: TurnEnd,
+    why: &Text,
+    event: impl Into<Event>,
+) -> Result<Decided, Refusal> {
+    let (caller, _) = changeable(context, todo, None)?;
+    let mut draft = context.draft();
+    draft.events.extend(turn_ended(context.state, todo, end, why));
+    draft.push(event);
+    draft.by(caller.actor)
+}
+
+pub(super) fn block(context: &Context<'_>, todo: TodoId, why: &Text) -> Result<Decided, Refusal> {
+    out_of_hand(context, todo, TurnEnd::Blocked, why, TodoBlocked { id: todo, why: why.clone() })
+}
+
+pub(super) fn defer(context: &Context<'_>, command: &TodoDefer) -> Result<Decided, Refusal> {
+    let TodoDefer { todo, until, why } = command;
+    out_of_hand(
+        context,
+        *todo,
+        TurnEnd::Yielded,
+        why,
+        TodoDeferred { id: *todo, until: *until, why: why.clone() },
+    )
+}
+
+pub(super) fn supersede(context: &Context<'_>, command: &TodoSupersede) -> Result<Decided, Refusal> {
+    let TodoSupersede { todo, by, why } = command;
+    let replacement = open_todo(context, *by)?;
+    let goal = context.state.todos.get(todo).map(|todo| &todo.goal);
+    Context::exists(
+        "other todo of this goal",
+        by,
+        by != todo && goal.is_none_or(|goal| *goal == replacement.goal),
+    )?;
+    out_of_hand(
+        context,
+        *todo,
+        TurnEnd::Abandoned,
+        why,
+        TodoSuperseded { by: *by, id: *todo, why: why.clone() },
+    )
+}
+
+pub(super) fn cancel(context: &Context<'_>, command: &TodoCancel) -> Result<Decided, Refusal> {
+    let TodoCancel { todo, why } = command;
+    out_of_hand(context, *todo, TurnEnd::Abandoned, why, TodoCancelled { id: *todo, why: why.clone() })
+}
+
+pub(super) fn reopen(context: &Context<'_>, command: &TodoReopen) -> Result<Decided, Refusal> {
+    let actor = context.anyone()?.actor;
+    let (id, why) = (command.todo, command.why.clone());
+    if let Some(todo) = context.state.todos.get(&id) {
+        return match todo.status {
+            TodoStatus::Open => Err(Refusal::NothingToChange),
+            TodoStatus::Blocked { .. } | TodoStatus::Deferred { .. } => {
+                one(actor, TodoReopened { closed: None, id, why })
+            }
+        };
+    }
+    let Err(Refusal::TodoNotOpen { closed: Some(closed), .. }) = open_todo(context, id) else {
+        return Err(Refusal::Unknown { what: "todo", name: id.to_string() });
+    };
+    let goal = context.state.goals.get(&closed.goal).filter(|goal| !goal.status.is_final());
+    if goal.is_none() {
+        return Err(Refusal::TodoNotOpen { todo: id, closed: Some(closed) });
+    }
+    let ClosedTodo { epoch, goal, spec, .. } = *closed;
+    let closed = ReopenedTodo { epoch, goal, spec };
+    one(actor, TodoReopened { closed: Some(closed), id, why })
+}

@@ -1,0 +1,229 @@
+//! Turns: what an agent takes on, gives back, and reports.
+
+use super::command::{Next, RefreshState, TodoClaim};
+use super::frontier::{Lane, hindrances};
+use super::hold::expiry;
+use super::todo::{changeable, open_todo, turn_ended};
+use super::{Context, Decided, Draft, Refusal, Verdict, next, one, quota};
+use crate::event::{
+    ClaimReleased, ClaimTaken, Holder, LeaseGranted, LeaseRenewed, LeaseTakenOver, LeaseTarget,
+    StateRefreshed, TodoBlocked, TurnClosed, TurnEnd, TurnOpened,
+};
+use crate::id::{Actor, TodoId, TurnId};
+use crate::limits::LEASE_DEFAULT_MS;
+use crate::state::{GoalStatus, Todo};
+use crate::text::Text;
+use crate::time::Timestamp;
+
+/// Decides and, on RUN, takes the todo, its lease and the turn in one record. Anything else appends nothing, unless a
+/// turn has to be closed because it lost its todo.
+pub(super) fn next(context: &Context<'_>, command: &Next) -> Result<Decided, Refusal> {
+    let until = expiry(context, command.ttl_ms)?;
+    let decision = super::should_run(context)?;
+    let mut draft = context.draft();
+    if let Some((turn, why)) = &decision.lost {
+        close_lost(&mut draft, context, *turn, why);
+    }
+    if let Verdict::Run { todo, turn, .. } = &decision.verdict {
+        let found = open_todo(context, *todo)?;
+        match turn {
+            Some(_) => renew_if_short(&mut draft, context, command, *todo, found, until),
+            None => take(&mut draft, context, &decision.holder, *todo, found, until),
+        }
+    }
+    if draft.events.is_empty() {
+        return Ok(Decided::Quiet(Box::new(decision)));
+    }
+    let actor = decision.holder.actor.clone();
+    draft.by(actor)
+}
+
+/// Ends a turn that cannot go on, and lets go of its todo where it is still held.
+fn close_lost(draft: &mut Draft<'_>, context: &Context<'_>, id: TurnId, why: &str) {
+    let Some(turn) = context.state.turns.get(&id) else { return };
+    let end = if turn.completed { TurnEnd::Done } else { TurnEnd::Abandoned };
+    let why: Option<Text> = why.parse().ok();
+    draft.push(TurnClosed { end, id, outcome: turn.outcome, why: why.clone() });
+    let held = context.state.todos.get(&turn.todo).filter(|todo| {
+        todo.epoch == turn.epoch && todo.claim.as_ref().is_some_and(|claim| claim.holder == turn.holder)
+    });
+    if let (Some(todo), Some(why)) = (held, why) {
+        draft.push(ClaimReleased { epoch: todo.epoch, todo: turn.todo, why });
+    }
+}
+
+/// An open turn keeps its lease: it is prolonged once half of it has passed, so that asking again costs nothing.
+fn renew_if_short(
+    draft: &mut Draft<'_>,
+    context: &Context<'_>,
+    command: &Next,
+    id: TodoId,
+    todo: &Todo,
+    until: Timestamp,
+) {
+    let half = context.now.plus_ms(command.ttl_ms.unwrap_or(LEASE_DEFAULT_MS) / 2);
+    let lease = todo.claim.as_ref().and_then(|claim| claim.lease.as_ref());
+    if lease.is_some_and(|lease| lease.until < half) {
+        draft.push(LeaseRenewed { epoch: todo.epoch, on: LeaseTarget::Todo(id), until });
+    }
+}
+
+/// Claim, lease and turn on a todo that nothing is in the way of.
+fn take(
+    draft: &mut Draft<'_>,
+    context: &Context<'_>,
+    holder: &Holder,
+    id: TodoId,
+    todo: &Todo,
+    until: Timestamp,
+) {
+    let on = LeaseTarget::Todo(id);
+    let mut epoch = todo.epoch + 1;
+    match &todo.claim {
+        None => {
+            draft.push(ClaimTaken { epoch, holder: holder.clone(), todo: id });
+            draft.push(LeaseGranted { epoch, holder: holder.clone(), on, until });
+        }
+        Some(claim) if claim.holder == *holder => {
+            epoch = todo.epoch;
+            draft.push(LeaseRenewed { epoch, on, until });
+        }
+        Some(claim) => {
+            if let Some((old, turn)) = context.state.turn_on(id) {
+                draft.push(TurnClosed { end: TurnEnd::Abandoned, id: old, outcome: turn.outcome, why: None });
+            }
+            let expired = claim.lease.as_ref().map_or(context.now, |lease| lease.until);
+            let (from, to) = (claim.holder.clone(), holder.clone());
+            draft.push(LeaseTakenOver { epoch, expired, from, on, to, until });
+        }
+    }
+    draft.push(TurnOpened {
+        decided_at: context.state.seq,
+        epoch,
+        goal: todo.goal.clone(),
+        holder: holder.clone(),
+        id: draft.mint_turn(),
+        todo: id,
+    });
+}
+
+/// Claims the todo named. An agent gets a lease and a turn with it; a person's claim has neither and never expires.
+pub(super) fn claim(context: &Context<'_>, command: &TodoClaim) -> Result<Decided, Refusal> {
+    let holder = context.anyone()?;
+    let id = command.todo;
+    let todo = open_todo(context, id)?;
+    let goal = context.state.goals.get(&todo.goal);
+    if let Some(goal) = goal.filter(|goal| goal.status != GoalStatus::Active) {
+        return Err(Refusal::GoalNotActive { goal: todo.goal.clone(), status: goal.status });
+    }
+    let capabilities = context.capabilities(&holder);
+    let lane = Lane { goal: &todo.goal, holder: &holder, capabilities: &capabilities, now: context.now };
+    if let Some(hindrance) = hindrances(context.state, &lane, id, todo).into_iter().next() {
+        return Err(Refusal::NotRunnable { todo: id, hindrance });
+    }
+    if matches!(holder.actor, Actor::Owner(_)) {
+        return claim_as_person(context, holder, id, todo);
+    }
+    if let Some((turn, open)) = context.state.turn_of(&holder) {
+        return Err(Refusal::TurnOpen { turn, todo: open.todo });
+    }
+    gate_on_agent(context, &lane)?;
+    let reserved = next::reserved_slots(context.state, &todo.goal, &holder);
+    quota::fits(context, &todo.goal, reserved, 1)?;
+    let mut draft = context.draft();
+    take(&mut draft, context, &holder, id, todo, expiry(context, command.ttl_ms)?);
+    draft.by(holder.actor)
+}
+
+fn claim_as_person(
+    context: &Context<'_>,
+    holder: Holder,
+    id: TodoId,
+    todo: &Todo,
+) -> Result<Decided, Refusal> {
+    let mut draft = context.draft();
+    match &todo.claim {
+        Some(claim) if claim.holder == holder => return Err(Refusal::NothingToChange),
+        Some(_) => {
+            let why: Text = "taken over by a person".parse().map_err(|_| Refusal::NothingToChange)?;
+            draft.events.extend(turn_ended(context.state, id, TurnEnd::Abandoned, &why));
+            draft.push(ClaimReleased { epoch: todo.epoch, todo: id, why });
+        }
+        None => {}
+    }
+    draft.push(ClaimTaken { epoch: todo.epoch + 1, holder: holder.clone(), todo: id });
+    draft.by(holder.actor)
+}
+
+fn gate_on_agent(context: &Context<'_>, lane: &Lane<'_>) -> Result<(), Refusal> {
+    let agent = lane.holder.actor.agent();
+    let stops = context.state.gates.iter().find(|(_, gate)| {
+        gate.goal == *lane.goal
+            && (gate.blocks.all || gate.blocks.agents.iter().any(|name| Some(name) == agent))
+    });
+    match stops {
+        Some((gate, _)) => Err(Refusal::GateNotAnswered { gate: *gate }),
+        None => Ok(()),
+    }
+}
+
+/// The open turn of the caller on this todo.
+pub(super) fn own_turn(context: &Context<'_>, todo: TodoId) -> Result<(Holder, TurnId), Refusal> {
+    let holder = context.agent()?;
+    match context.state.turn_of(&holder) {
+        Some((id, turn)) if turn.todo == todo => Ok((holder, id)),
+        Some((turn, open)) => {
+            open_todo(context, todo)?;
+            Err(Refusal::TurnOpen { turn, todo: open.todo })
+        }
+        None => {
+            changeable(context, todo, None)?;
+            Err(Refusal::NoTurn { todo })
+        }
+    }
+}
+
+pub(super) fn give_back(context: &Context<'_>, todo: TodoId, why: &Text) -> Result<Decided, Refusal> {
+    let (holder, turn) = own_turn(context, todo)?;
+    let found = open_todo(context, todo)?;
+    let mut draft = context.draft();
+    draft.push(TurnClosed { end: TurnEnd::Yielded, id: turn, outcome: None, why: Some(why.clone()) });
+    draft.push(ClaimReleased { epoch: found.epoch, todo, why: why.clone() });
+    draft.by(holder.actor)
+}
+
+pub(super) fn block(context: &Context<'_>, todo: TodoId, why: &Text) -> Result<Decided, Refusal> {
+    let (holder, turn) = own_turn(context, todo)?;
+    open_todo(context, todo)?;
+    let mut draft = context.draft();
+    draft.push(TurnClosed { end: TurnEnd::Blocked, id: turn, outcome: None, why: Some(why.clone()) });
+    draft.push(TodoBlocked { id: todo, why: why.clone() });
+    draft.by(holder.actor)
+}
+
+/// A note for the next turn; with a turn, it also says what that turn brought.
+pub(super) fn refresh(context: &Context<'_>, command: &RefreshState) -> Result<Decided, Refusal> {
+    let caller = context.anyone()?;
+    let (goal, _) = context.open_goal()?;
+    if let Some(id) = command.turn {
+        let own = context.state.turns.get(&id).filter(|turn| turn.holder == caller);
+        let turn = own.ok_or(Refusal::TurnNotOpen { turn: id })?;
+        if let Some(todo) = command.todo.filter(|todo| *todo != turn.todo) {
+            return Err(Refusal::NoTurn { todo });
+        }
+    }
+    if let Some(todo) = command.todo {
+        Context::exists("todo", &todo, todo.0 >= 1 && todo.0 <= context.state.minted.todos)?;
+    }
+    one(
+        caller.actor,
+        StateRefreshed {
+            classification: command.classification.clone(),
+            goal: goal.clone(),
+            next_action: command.next_action.clone(),
+            outcome: command.outcome,
+            todo: command.todo,
+            turn: command.turn,
+        },
+    )
+}

@@ -1,0 +1,80 @@
+//! Payloads about gates: concrete questions to a human.
+
+use serde::{Deserialize, Serialize};
+
+use crate::id::{AgentId, EvidenceId, GateId, GoalId, Label, TodoId};
+use crate::text::Text;
+
+/// What waits for the answer. Nothing that is not named is held up.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Blocks {
+    /// These agents.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub agents: Vec<AgentId>,
+    /// Everything in the goal, said explicitly.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub all: bool,
+    /// These todos.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub todos: Vec<TodoId>,
+}
+
+/// `gate.opened`: a question, its options, and what waits for it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GateOpened {
+    /// What waits.
+    pub blocks: Blocks,
+    /// What to look at.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub evidence: Vec<EvidenceId>,
+    /// The goal.
+    pub goal: GoalId,
+    /// The id minted for it.
+    pub id: GateId,
+    /// Possible answers; empty means approve or reject.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub options: Vec<Label>,
+    /// The exact question.
+    pub question: Text,
+}
+
+/// What a human decided.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "is", rename_all = "snake_case", deny_unknown_fields)]
+pub enum GateOutcome {
+    /// Yes: what waited may go on.
+    Approve,
+    /// No: the todos that waited become blocked, and someone has to plan anew.
+    Reject,
+    /// Not now: the gate stays open.
+    Defer,
+    /// One of the options: what waited may go on, knowing which.
+    Choice {
+        /// The option chosen.
+        option: Label,
+    },
+}
+
+/// `gate.decided`: by an owner, with a reason. Its record's actor is who decided.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GateDecided {
+    /// The gate.
+    pub id: GateId,
+    /// The decision.
+    pub outcome: GateOutcome,
+    /// The rationale.
+    pub why: Text,
+}
+
+/// `gate.withdrawn`: no longer asked; what waited goes on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GateWithdrawn {
+    /// The gate.
+    pub id: GateId,
+    /// The reason.
+    pub why: Text,
+}

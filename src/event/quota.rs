@@ -1,0 +1,72 @@
+//! Payloads about quota.
+
+use serde::{Deserialize, Serialize};
+
+use crate::id::{GoalId, Seq, TodoId, TurnId};
+use crate::text::Text;
+
+/// How much of a window a goal may use. A goal without any setting is not limited, but its spend is counted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Allowance {
+    /// No limit, said explicitly.
+    Unlimited,
+    /// A share of the window, in thousandths; 0 pauses the goal.
+    Share {
+        /// 0 to 1000.
+        milli: u32,
+    },
+    /// A number of slots in the window; 0 pauses the goal.
+    Slots {
+        /// How many.
+        slots: u64,
+    },
+}
+
+/// `quota.set`: by an owner.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct QuotaSet {
+    /// How much.
+    pub allowance: Allowance,
+    /// The goal.
+    pub goal: GoalId,
+    /// Length of a slot, in milliseconds.
+    pub slot_ms: u64,
+    /// The reason.
+    pub why: Text,
+    /// Length of the sliding window, in milliseconds.
+    pub window_ms: u64,
+}
+
+/// `quota.spent`: an accountable turn was paid for, once.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct QuotaSpent {
+    /// Money, in millionths of the ledger's currency.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_micro: Option<u64>,
+    /// The goal.
+    pub goal: GoalId,
+    /// Slots of the window.
+    pub slots: u64,
+    /// The todo that the turn was opened on.
+    pub todo: TodoId,
+    /// Tokens.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<u64>,
+    /// The turn.
+    pub turn: TurnId,
+}
+
+/// `quota.voided`: a spend no longer counts.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct QuotaVoided {
+    /// The goal.
+    pub goal: GoalId,
+    /// The record of the spend.
+    pub spend: Seq,
+    /// The reason.
+    pub why: Text,
+}

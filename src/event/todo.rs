@@ -1,0 +1,277 @@
+//! Payloads about todos.
+
+use serde::{Deserialize, Serialize};
+
+use crate::id::{AgentId, CapabilityId, CriterionId, EvidenceId, GateId, GoalId, Label, ResourceId, TodoId};
+use crate::scope::PathScope;
+use crate::text::Text;
+use crate::time::Timestamp;
+
+/// What sort of work a todo is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TodoClass {
+    /// Moves the goal forward.
+    #[default]
+    Advancement,
+    /// Only a person can do it.
+    UserAction,
+}
+
+/// Urgency, from P0 (first) to P4.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
+pub enum Priority {
+    /// First.
+    P0,
+    /// Soon.
+    P1,
+    /// Normal.
+    #[default]
+    P2,
+    /// Later.
+    P3,
+    /// Last.
+    P4,
+}
+
+/// Everything a todo is told when it is added.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TodoSpec {
+    /// What kind of action it is, such as `edit` or `deploy`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub action: Option<Label>,
+    /// The only agent that may take it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bound: Option<AgentId>,
+    /// A command, without a shell, that must succeed before it can be completed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub check: Vec<String>,
+    /// The sort of work.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub class: TodoClass,
+    /// What shows that it is done.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub done_when: Option<Text>,
+    /// Agents that may not take it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub excluded: Vec<AgentId>,
+    /// Todos that must be completed first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub needs: Vec<TodoId>,
+    /// How urgent it is.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub priority: Priority,
+    /// Capabilities that its agent must have.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub requires: Vec<CapabilityId>,
+    /// Named resources that it uses alone.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub resources: Vec<ResourceId>,
+    /// Criteria of the goal that it serves.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub serves: Vec<CriterionId>,
+    /// What it is, in a line.
+    pub title: Text,
+    /// What it may write; empty means whatever the goal may.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub write: Vec<PathScope>,
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
+impl TodoSpec {
+    /// A todo with this title and every default.
+    #[must_use]
+    pub fn titled(title: Text) -> Self {
+        Self {
+            action: None,
+            bound: None,
+            check: Vec::new(),
+            class: TodoClass::default(),
+            done_when: None,
+            excluded: Vec::new(),
+            needs: Vec::new(),
+            priority: Priority::default(),
+            requires: Vec::new(),
+            resources: Vec::new(),
+            serves: Vec::new(),
+            title,
+            write: Vec::new(),
+        }
+    }
+}
+
+/// `todo.added`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TodoAdded {
+    /// The goal it belongs to.
+    pub goal: GoalId,
+    /// The id minted for it.
+    pub id: TodoId,
+    /// The todo itself.
+    pub spec: TodoSpec,
+}
+
+/// One changed field of a todo, with both values.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "field", rename_all = "snake_case", deny_unknown_fields)]
+pub enum TodoChange {
+    /// The title.
+    Title {
+        /// Before.
+        old: Text,
+        /// After.
+        new: Text,
+    },
+    /// The priority.
+    Priority {
+        /// Before.
+        old: Priority,
+        /// After.
+        new: Priority,
+    },
+    /// What shows that it is done.
+    DoneWhen {
+        /// Before.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        old: Option<Text>,
+        /// After.
+        new: Text,
+    },
+}
+
+/// `todo.changed`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TodoChanged {
+    /// Each changed field.
+    pub changes: Vec<TodoChange>,
+    /// The todo.
+    pub id: TodoId,
+}
+
+/// `todo.blocked`: it cannot go on until someone reopens it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TodoBlocked {
+    /// The todo.
+    pub id: TodoId,
+    /// What is in the way.
+    pub why: Text,
+}
+
+/// `todo.deferred`: put off, until an instant or until someone reopens it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TodoDeferred {
+    /// The todo.
+    pub id: TodoId,
+    /// When it becomes runnable again by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<Timestamp>,
+    /// The reason.
+    pub why: Text,
+}
+
+/// `todo.reopened`: open again. A todo that had been closed comes back whole, with an epoch that goes on growing.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TodoReopened {
+    /// Present if it had been closed: the todo as it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub closed: Option<ReopenedTodo>,
+    /// The todo.
+    pub id: TodoId,
+    /// The reason.
+    pub why: Text,
+}
+
+/// What a closed todo was.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ReopenedTodo {
+    /// The last epoch under which it was held; 0 if never.
+    pub epoch: u64,
+    /// The goal it belongs to.
+    pub goal: GoalId,
+    /// The todo itself.
+    pub spec: TodoSpec,
+}
+
+/// What follows a completed todo. Silence is not an answer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "then", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Continuation {
+    /// These todos follow.
+    Successors {
+        /// At least one.
+        todos: Vec<TodoId>,
+    },
+    /// This agent goes on, with this todo.
+    HandOver {
+        /// Who.
+        agent: AgentId,
+        /// The todo bound to that agent.
+        todo: TodoId,
+    },
+    /// Another todo, which is open, has to finish first.
+    WaitForTodo {
+        /// Which.
+        todo: TodoId,
+    },
+    /// A gate, which is open, has to be decided first.
+    WaitForGate {
+        /// Which.
+        gate: GateId,
+    },
+    /// Nothing before this instant.
+    WaitUntil {
+        /// When.
+        at: Timestamp,
+    },
+    /// Nothing follows.
+    NoFollowUp {
+        /// The reason.
+        why: Text,
+    },
+}
+
+/// `todo.completed`: done, on evidence. Its claim and lease end here.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TodoCompleted {
+    /// What follows.
+    pub continuation: Continuation,
+    /// The epoch under which it was held; 0 if it was not.
+    pub epoch: u64,
+    /// What shows that it is done; at least one.
+    pub evidence: Vec<EvidenceId>,
+    /// The todo.
+    pub id: TodoId,
+}
+
+/// `todo.superseded`: replaced; what needed it needs the replacement.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TodoSuperseded {
+    /// The replacement.
+    pub by: TodoId,
+    /// The todo.
+    pub id: TodoId,
+    /// The reason.
+    pub why: Text,
+}
+
+/// `todo.cancelled`: dropped. What needed it becomes blocked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TodoCancelled {
+    /// The todo.
+    pub id: TodoId,
+    /// The reason.
+    pub why: Text,
+}

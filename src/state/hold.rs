@@ -1,0 +1,152 @@
+//! Claims and leases: who holds what, under which epoch, until when.
+
+use serde::{Deserialize, Serialize};
+
+use super::{At, Fold, State, Todo, entry};
+use crate::event::{
+    ClaimHandedOver, ClaimReleased, ClaimTaken, Holder, LeaseGranted, LeaseReleased, LeaseRenewed,
+    LeaseTakenOver, LeaseTarget,
+};
+use crate::id::{Seq, TodoId};
+use crate::time::Timestamp;
+
+/// A right that ends at an instant of ledger time.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Lease {
+    /// The record that granted it.
+    pub token: Seq,
+    /// When it expires.
+    pub until: Timestamp,
+}
+
+/// Responsibility for a todo. A person's claim has no lease; an agent's always has one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Claim {
+    /// Who.
+    pub holder: Holder,
+    /// The record that began it.
+    pub since: Seq,
+    /// The bound in time.
+    pub lease: Option<Lease>,
+}
+
+impl Claim {
+    /// Whether its time has run out, so that a peer may take over.
+    #[must_use]
+    pub fn is_expired(&self, now: Timestamp) -> bool {
+        self.lease.as_ref().is_some_and(|lease| lease.until <= now)
+    }
+}
+
+/// The lease on a named resource.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ResourceLease {
+    /// The last epoch. It only grows.
+    pub epoch: u64,
+    /// Who holds it, if anyone does.
+    pub held: Option<Claim>,
+}
+
+impl State {
+    fn held_todo(&mut self, id: TodoId, epoch: u64) -> Result<&mut Todo, String> {
+        let todo = entry(&mut self.todos, &id, "open")?;
+        if todo.epoch != epoch || todo.claim.is_none() {
+            return Err(format!("{id} is not held under epoch {epoch}"));
+        }
+        Ok(todo)
+    }
+
+    /// Puts a new holder in place; the epoch must be the next one.
+    fn hold(todo: &mut Todo, epoch: u64, claim: Claim) -> Fold {
+        if epoch != todo.epoch + 1 {
+            return Err(format!("epoch {epoch} does not follow {}", todo.epoch));
+        }
+        todo.epoch = epoch;
+        todo.claim = Some(claim);
+        Ok(())
+    }
+
+    pub(super) fn claim_taken(&mut self, at: &At, event: &ClaimTaken) -> Fold {
+        let todo = entry(&mut self.todos, &event.todo, "open")?;
+        if let Some(claim) = &todo.claim {
+            return Err(format!("{} is held by {}", event.todo, claim.holder));
+        }
+        Self::hold(todo, event.epoch, Claim { holder: event.holder.clone(), since: at.seq, lease: None })
+    }
+
+    pub(super) fn claim_released(&mut self, event: &ClaimReleased) -> Fold {
+        self.held_todo(event.todo, event.epoch)?.claim = None;
+        Ok(())
+    }
+
+    pub(super) fn claim_handed_over(&mut self, at: &At, event: &ClaimHandedOver) -> Fold {
+        let todo = entry(&mut self.todos, &event.todo, "open")?;
+        let lease = event.until.map(|until| Lease { token: at.seq, until });
+        Self::hold(todo, event.epoch, Claim { holder: event.to.clone(), since: at.seq, lease })
+    }
+
+    pub(super) fn lease_granted(&mut self, at: &At, event: &LeaseGranted) -> Fold {
+        let lease = Lease { token: at.seq, until: event.until };
+        match &event.on {
+            LeaseTarget::Todo(id) => {
+                let claim = self.held_todo(*id, event.epoch)?.claim.as_mut();
+                claim.filter(|claim| claim.holder == event.holder).ok_or("another one holds it")?.lease =
+                    Some(lease);
+            }
+            LeaseTarget::Resource(name) => {
+                let slot =
+                    self.resources.entry(name.clone()).or_insert(ResourceLease { epoch: 0, held: None });
+                if slot.held.is_some() || event.epoch != slot.epoch + 1 {
+                    return Err(format!("{name} is not free under epoch {}", event.epoch));
+                }
+                slot.epoch = event.epoch;
+                slot.held = Some(Claim { holder: event.holder.clone(), since: at.seq, lease: Some(lease) });
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn lease_renewed(&mut self, event: &LeaseRenewed) -> Fold {
+        let claim = match &event.on {
+            LeaseTarget::Todo(id) => self.held_todo(*id, event.epoch)?.claim.as_mut(),
+            LeaseTarget::Resource(name) => {
+                let slot = entry(&mut self.resources, name, "leased")?;
+                slot.held.as_mut().filter(|_| slot.epoch == event.epoch)
+            }
+        };
+        let lease = claim.and_then(|claim| claim.lease.as_mut());
+        lease.ok_or_else(|| format!("{} has no lease under epoch {}", event.on, event.epoch))?.until =
+            event.until;
+        Ok(())
+    }
+
+    pub(super) fn lease_released(&mut self, event: &LeaseReleased) -> Fold {
+        let LeaseTarget::Resource(name) = &event.on else {
+            return Err("a todo's lease ends with its claim".to_owned());
+        };
+        let slot = entry(&mut self.resources, name, "leased")?;
+        if slot.epoch != event.epoch || slot.held.take().is_none() {
+            return Err(format!("{name} is not leased under epoch {}", event.epoch));
+        }
+        Ok(())
+    }
+
+    pub(super) fn lease_taken_over(&mut self, at: &At, event: &LeaseTakenOver) -> Fold {
+        let lease = Lease { token: at.seq, until: event.until };
+        let claim = Claim { holder: event.to.clone(), since: at.seq, lease: Some(lease) };
+        match &event.on {
+            LeaseTarget::Todo(id) => Self::hold(entry(&mut self.todos, id, "open")?, event.epoch, claim),
+            LeaseTarget::Resource(name) => {
+                let slot = entry(&mut self.resources, name, "leased")?;
+                if event.epoch != slot.epoch + 1 {
+                    return Err(format!("epoch {} does not follow {}", event.epoch, slot.epoch));
+                }
+                *slot = ResourceLease { epoch: event.epoch, held: Some(claim) };
+                Ok(())
+            }
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! Open todos. A closed one leaves the state: it is history.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+
+use super::{At, Claim, Fold, State, entry, mint};
+use crate::event::{
+    TodoAdded, TodoBlocked, TodoCancelled, TodoChange, TodoChanged, TodoCompleted, TodoDeferred,
+    TodoReopened, TodoSpec, TodoSuperseded,
+};
+use crate::id::{GateId, GoalId, Seq, TodoId};
+use crate::text::Text;
+use crate::time::Timestamp;
+
+/// Where an open todo is in its life.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TodoStatus {
+    /// It may be done.
+    Open,
+    /// Something is in the way.
+    Blocked {
+        /// What.
+        why: Text,
+    },
+    /// Put off.
+    Deferred {
+        /// Until when; absent means until someone reopens it.
+        until: Option<Timestamp>,
+    },
+}
+
+/// One bounded piece of open work.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Todo {
+    /// The goal it belongs to.
+    pub goal: GoalId,
+    /// What it was told; `needs` here is history, [`Todo::unmet`] is what still counts.
+    pub spec: TodoSpec,
+    /// The record that added it; planner order.
+    pub added: Seq,
+    /// Where it is in its life.
+    pub status: TodoStatus,
+    /// Todos that must be completed first and are not.
+    pub unmet: BTreeSet<TodoId>,
+    /// Open gates that it waits for.
+    pub gates: BTreeSet<GateId>,
+    /// Who holds it.
+    pub claim: Option<Claim>,
+    /// The last epoch; 0 if it was never held. It only grows.
+    pub epoch: u64,
+}
+
+impl State {
+    pub(super) fn todo_added(&mut self, at: &At, event: &TodoAdded) -> Fold {
+        mint(&mut self.minted.todos, event.id.0, TodoId::LETTER)?;
+        entry(&mut self.goals, &event.goal, "a goal")?;
+        self.insert_todo(at, event.id, &event.goal, &event.spec, 0);
+        Ok(())
+    }
+
+    /// A need that is not open counts as met: decisions refuse a need that was closed without being completed.
+    fn insert_todo(&mut self, at: &At, id: TodoId, goal: &GoalId, spec: &TodoSpec, epoch: u64) {
+        let unmet = spec.needs.iter().copied().filter(|need| self.todos.contains_key(need)).collect();
+        let gates = self
+            .gates
+            .iter()
+            .filter(|(_, gate)| gate.blocks.todos.contains(&id))
+            .map(|(gate, _)| *gate)
+            .collect();
+        let todo = Todo {
+            goal: goal.clone(),
+            spec: spec.clone(),
+            added: at.seq,
+            status: TodoStatus::Open,
+            unmet,
+            gates,
+            claim: None,
+            epoch,
+        };
+        self.todos.insert(id, todo);
+    }
+
+    pub(super) fn todo_changed(&mut self, event: &TodoChanged) -> Fold {
+        let todo = entry(&mut self.todos, &event.id, "open")?;
+        for change in &event.changes {
+            match change {
+                TodoChange::Title { new, .. } => todo.spec.title = new.clone(),
+                TodoChange::Priority { new, .. } => todo.spec.priority = *new,
+                TodoChange::DoneWhen { new, .. } => todo.spec.done_when = Some(new.clone()),
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn todo_blocked(&mut self, event: &TodoBlocked) -> Fold {
+        let todo = entry(&mut self.todos, &event.id, "open")?;
+        todo.status = TodoStatus::Blocked { why: event.why.clone() };
+        todo.claim = None;
+        Ok(())
+    }
+
+    pub(super) fn todo_deferred(&mut self, event: &TodoDeferred) -> Fold {
+        let todo = entry(&mut self.todos, &event.id, "open")?;
+        todo.status = TodoStatus::Deferred { until: event.until };
+        todo.claim = None;
+        Ok(())
+    }
+
+    pub(super) fn todo_reopened(&mut self, at: &At, event: &TodoReopened) -> Fold {
+        match &event.closed {
+            None => {
+                entry(&mut self.todos, &event.id, "open")?.status = TodoStatus::Open;
+                Ok(())
+            }
+            Some(_) if self.todos.contains_key(&event.id) || event.id.0 > self.minted.todos => {
+                Err(format!("{} was not closed", event.id))
+            }
+            Some(closed) => {
+                self.insert_todo(at, event.id, &closed.goal, &closed.spec, closed.epoch);
+                Ok(())
+            }
+        }
+    }
+
+    pub(super) fn todo_completed(&mut self, event: &TodoCompleted) -> Fold {
+        let todo = self.close_todo(event.id)?;
+        for other in self.todos.values_mut() {
+            other.unmet.remove(&event.id);
+        }
+        for turn in self.turns.values_mut().filter(|turn| turn.todo == event.id) {
+            turn.completed = true;
+        }
+        entry(&mut self.goals, &todo.goal, "a goal")?.completed_todos += 1;
+        Ok(())
+    }
+
+    pub(super) fn todo_superseded(&mut self, event: &TodoSuperseded) -> Fold {
+        self.close_todo(event.id)?;
+        let open = self.todos.contains_key(&event.by);
+        for (id, other) in &mut self.todos {
+            if other.unmet.remove(&event.id) && open && *id != event.by {
+                other.unmet.insert(event.by);
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn todo_cancelled(&mut self, event: &TodoCancelled) -> Fold {
+        self.close_todo(event.id)?;
+        for other in self.todos.values_mut() {
+            if other.unmet.remove(&event.id) {
+                other.status = TodoStatus::Blocked { why: event.why.clone() };
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes a todo out, with its claim, and the evidence about it that no criterion and no lineage rests on.
+    fn close_todo(&mut self, id: TodoId) -> Result<Todo, String> {
+        let todo = self.todos.remove(&id).ok_or_else(|| format!("{id} is not open"))?;
+        self.forget_evidence_about(id);
+        Ok(todo)
+    }
+}

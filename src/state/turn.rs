@@ -1,0 +1,67 @@
+//! Open turns.
+
+use serde::{Deserialize, Serialize};
+
+use super::{At, Fold, State, mint};
+use crate::event::{DeliveryOutcome, Holder, TurnClosed, TurnOpened};
+use crate::id::{GoalId, Seq, TodoId, TurnId};
+use crate::time::Timestamp;
+
+/// One bounded turn that has not ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Turn {
+    /// The goal.
+    pub goal: GoalId,
+    /// The todo that it was opened on, which is the one that is closed and charged.
+    pub todo: TodoId,
+    /// Who.
+    pub holder: Holder,
+    /// The epoch of the todo.
+    pub epoch: u64,
+    /// The record that opened it.
+    pub opened: Seq,
+    /// When.
+    pub since: Timestamp,
+    /// Whether its todo was completed; it then only waits to be paid for.
+    pub completed: bool,
+    /// What it brought, once it says.
+    pub outcome: Option<DeliveryOutcome>,
+}
+
+impl State {
+    /// The open turn of this holder, with its id. There is at most one.
+    #[must_use]
+    pub fn turn_of(&self, holder: &Holder) -> Option<(TurnId, &Turn)> {
+        self.turns.iter().find(|(_, turn)| turn.holder == *holder).map(|(id, turn)| (*id, turn))
+    }
+
+    /// The open turn on this todo, with its id. There is at most one.
+    #[must_use]
+    pub fn turn_on(&self, todo: TodoId) -> Option<(TurnId, &Turn)> {
+        self.turns.iter().find(|(_, turn)| turn.todo == todo).map(|(id, turn)| (*id, turn))
+    }
+
+    pub(super) fn turn_opened(&mut self, at: &At, event: &TurnOpened) -> Fold {
+        mint(&mut self.minted.turns, event.id.0, TurnId::LETTER)?;
+        if let Some((open, _)) = self.turn_of(&event.holder).or_else(|| self.turn_on(event.todo)) {
+            return Err(format!("{open} is open"));
+        }
+        let turn = Turn {
+            goal: event.goal.clone(),
+            todo: event.todo,
+            holder: event.holder.clone(),
+            epoch: event.epoch,
+            opened: at.seq,
+            since: at.ts,
+            completed: false,
+            outcome: None,
+        };
+        self.turns.insert(event.id, turn);
+        Ok(())
+    }
+
+    pub(super) fn turn_closed(&mut self, event: &TurnClosed) -> Fold {
+        self.turns.remove(&event.id).map(|_| ()).ok_or_else(|| format!("{} is not open", event.id))
+    }
+}
