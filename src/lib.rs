@@ -4,5 +4,7 @@
 
 pub mod hash;
 pub mod id;
+pub mod json;
 pub mod limits;
+pub mod record;
 pub mod time;
