@@ -6,5 +6,6 @@ pub mod hash;
 pub mod id;
 pub mod json;
 pub mod limits;
+pub mod log;
 pub mod record;
 pub mod time;

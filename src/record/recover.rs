@@ -109,6 +109,8 @@ pub enum Evidence {
     },
     /// It lies in a segment that has a successor.
     SealedSegment,
+    /// It is the first record, and a ledger does not exist before that one is durable.
+    Genesis,
 }
 
 /// The rows of the recovery table.
@@ -179,6 +181,9 @@ pub enum Verdict {
     },
 }
 
+/// The first record, durable before a ledger exists.
+const FIRST: Seq = Seq(1);
+
 /// The recovery table.
 ///
 /// Order of the rows: what a memory contradicts, then what stops, then what can be put right.
@@ -227,6 +232,9 @@ fn evidence(facts: &Facts, next: Seq, highest_dur: Option<Seq>) -> Option<Eviden
     if facts.later_segment {
         return Some(Evidence::SealedSegment);
     }
+    if next == FIRST {
+        return Some(Evidence::Genesis);
+    }
     let appended = facts.appended.filter(|appended| appended.this_boot && appended.mark.seq >= next)?;
     Some(Evidence::AppendMark { seq: appended.mark.seq })
 }
@@ -237,7 +245,7 @@ fn judge_sound(facts: &Facts, next: Seq) -> Verdict {
         return Verdict::Damaged { seq: next, offset: facts.end, fault, evidence, sound_after: None };
     }
     let appended = facts.appended.filter(|appended| appended.this_boot).map(|appended| appended.mark.seq);
-    let remembered = facts.durable.map(|mark| mark.seq).max(appended);
+    let remembered = facts.durable.map(|mark| mark.seq).max(appended).max(Some(FIRST));
     if let Some(expected) = remembered.filter(|seq| *seq >= next) {
         return Verdict::Rollback { have: facts.last.seq, expected };
     }

@@ -146,6 +146,12 @@ impl Survey {
         }
     }
 
+    /// First and last of the longest run of sound records that are chained among themselves.
+    #[must_use]
+    pub const fn sound(&self) -> Option<(Seq, Seq)> {
+        self.longest
+    }
+
     /// What was found.
     #[must_use]
     pub const fn finish(&self, fault: Fault, bytes: u64) -> Bad {
