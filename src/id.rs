@@ -58,9 +58,9 @@ fn is_slug(text: &str) -> bool {
 fn is_token(text: &str) -> bool {
     text.len() <= REQUEST_MAX_BYTES
         && text.bytes().next().is_some_and(|b| b.is_ascii_alphanumeric())
-        && text
-            .bytes()
-            .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-' | b':' | b'/' | b'@' | b'+' | b'='))
+        && text.bytes().all(|b| {
+            b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-' | b':' | b'/' | b'@' | b'+' | b'=')
+        })
 }
 
 /// Text in, text out: `Display`, `Serialize` and `Deserialize` through the one parser.
@@ -271,7 +271,11 @@ impl Serialize for Seq {
 impl<'de> Deserialize<'de> for Seq {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let number = u64::deserialize(deserializer)?;
-        if number <= INTEGER_MAX { Ok(Self(number)) } else { Err(serde::de::Error::custom("beyond 2^53 - 1")) }
+        if number <= INTEGER_MAX {
+            Ok(Self(number))
+        } else {
+            Err(serde::de::Error::custom("beyond 2^53 - 1"))
+        }
     }
 }
 
@@ -362,7 +366,9 @@ mod tests {
     #[test]
     fn a_name_that_could_escape_or_confuse_is_refused() {
         let long = "a".repeat(65);
-        for bad in ["", ".", "..", "a/b", "a\\b", "a\nb", "-a", "CON", "com1", "nul", "a.", "a b", "é", "all", &long] {
+        for bad in
+            ["", ".", "..", "a/b", "a\\b", "a\nb", "-a", "CON", "com1", "nul", "a.", "a b", "é", "all", &long]
+        {
             assert!(bad.parse::<GoalId>().is_err(), "{bad:?}");
         }
         for good in ["iris", "w7", "codex-main.2", "A_b", &long[1..]] {

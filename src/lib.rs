@@ -4,5 +4,8 @@
 
 pub mod hash;
 pub mod id;
+pub mod json;
 pub mod limits;
+pub mod log;
+pub mod record;
 pub mod time;

@@ -55,8 +55,30 @@ impl Timestamp {
     /// Reads the fixed form, and nothing else.
     #[must_use]
     pub fn parse_fixed(text: &[u8]) -> Option<Self> {
-        let [y1, y2, y3, y4, b'-', mo1, mo2, b'-', d1, d2, b'T', h1, h2, b':', mi1, mi2, b':', s1, s2, b'.', fraction @ .., b'Z'] =
-            text
+        let [
+            y1,
+            y2,
+            y3,
+            y4,
+            b'-',
+            mo1,
+            mo2,
+            b'-',
+            d1,
+            d2,
+            b'T',
+            h1,
+            h2,
+            b':',
+            mi1,
+            mi2,
+            b':',
+            s1,
+            s2,
+            b'.',
+            fraction @ ..,
+            b'Z',
+        ] = text
         else {
             return None;
         };
@@ -101,9 +123,9 @@ impl Timestamp {
 }
 
 fn number(digits: &[u8]) -> Option<u32> {
-    digits.iter().try_fold(0_u32, |sum, digit| {
-        digit.is_ascii_digit().then(|| sum * 10 + u32::from(digit - b'0'))
-    })
+    digits
+        .iter()
+        .try_fold(0_u32, |sum, digit| digit.is_ascii_digit().then(|| sum * 10 + u32::from(digit - b'0')))
 }
 
 impl fmt::Display for Timestamp {
@@ -204,7 +226,8 @@ mod tests {
             Timestamp::parse_fixed(b"2026-12-01T12:34:56.789012Z").map(Timestamp::as_micros),
             Some(1_796_128_496_789_012)
         );
-        for bad in ["2026-12-01T12:34:56Z", "2026-13-01T12:34:56.789012Z", "2026-12-01 12:34:56.789012Z", ""] {
+        for bad in ["2026-12-01T12:34:56Z", "2026-13-01T12:34:56.789012Z", "2026-12-01 12:34:56.789012Z", ""]
+        {
             assert_eq!(Timestamp::parse_fixed(bad.as_bytes()), None, "{bad}");
         }
     }

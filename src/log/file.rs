@@ -1,0 +1,215 @@
+//! A log in files, shared by any number of processes of one machine.
+
+use std::io::ErrorKind;
+use std::path::Path;
+use std::sync::Arc;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use super::disk::{Disk, DiskFile, How, SystemDisk, read_full, write_full};
+use super::error::LogError;
+use super::head::Head;
+use super::layout::{self, Layout};
+use super::transaction::FileTransaction;
+use super::{Cursor, Log, Pending, Tail, Transaction, Visit, Wait};
+use crate::id::{LedgerId, Seq};
+use crate::record::Verdict;
+use crate::record::recover::Suffix;
+
+/// A log in the directory `.loopx/log`.
+///
+/// # Source
+/// ledger-format.md.
+pub struct FileLog {
+    pub(super) store: Store,
+    id: LedgerId,
+}
+
+/// The disk, the paths and the boot that the parts of a file log share.
+pub(super) struct Store {
+    pub disk: Arc<dyn Disk>,
+    pub layout: Layout,
+    pub boot: Option<String>,
+}
+
+impl FileLog {
+    /// Creates a ledger at `root`, the `.loopx` directory, with its first record given as a line with its line feed.
+    /// Everything is durable when this returns, or nothing is there. `track` lets git see the history.
+    ///
+    /// # Errors
+    /// [`LogError::AlreadyExists`] if anything is there; [`LogError::NotNext`] if the line is no first record.
+    pub fn create(root: &Path, id: LedgerId, genesis: &[u8], track: bool) -> Result<Self, LogError> {
+        Self::create_on(Arc::new(SystemDisk), root, id, genesis, track)
+    }
+
+    /// Opens the ledger at `root`, the `.loopx` directory.
+    ///
+    /// # Errors
+    /// [`LogError::NotALedger`], [`LogError::Newer`], or what keeps FORMAT from being read.
+    pub fn open(root: &Path) -> Result<Self, LogError> {
+        Self::open_on(Arc::new(SystemDisk), root)
+    }
+
+    pub(super) fn create_on(
+        disk: Arc<dyn Disk>,
+        root: &Path,
+        id: LedgerId,
+        genesis: &[u8],
+        track: bool,
+    ) -> Result<Self, LogError> {
+        layout::create(&*disk, root, id, genesis, track)?;
+        Self::open_on(disk, root)
+    }
+
+    pub(super) fn open_on(disk: Arc<dyn Disk>, root: &Path) -> Result<Self, LogError> {
+        let layout = Layout::new(root);
+        let id = layout::read_format(&*disk, &layout)?;
+        let boot = disk.boot_id();
+        Ok(Self { store: Store { disk, layout, boot }, id })
+    }
+
+    /// The identity of the ledger.
+    #[must_use]
+    pub const fn id(&self) -> LedgerId {
+        self.id
+    }
+
+    /// The `.loopx` directory.
+    #[must_use]
+    pub fn root(&self) -> &Path {
+        &self.store.layout.root
+    }
+}
+
+impl Log for FileLog {
+    fn read(&self, from: &Cursor, visit: &mut Visit<'_>) -> Result<Tail, LogError> {
+        self.store.read(from, visit)
+    }
+
+    fn transaction(&self, wait: &Wait<'_>) -> Result<Box<dyn Transaction + '_>, LogError> {
+        Ok(Box::new(FileTransaction::begin(&self.store, wait)?))
+    }
+
+    fn make_durable(&self, up_to: &Cursor, wait: &Wait<'_>) -> Result<Seq, LogError> {
+        self.store.make_durable(up_to, wait)
+    }
+}
+
+impl Store {
+    /// Reads without a lock.
+    pub(super) fn read(&self, from: &Cursor, visit: &mut Visit<'_>) -> Result<Tail, LogError> {
+        let found = self.survey(from, visit)?;
+        let walker = &found.walker;
+        let mut tail = Tail { head: walker.cursor, durable: walker.known_durable(), pending: None };
+        let Some((suffix, verdict)) = found.outcome else { return Ok(tail) };
+        match LogError::of(&verdict, walker.segment, tail.durable) {
+            // A reader is not concerned with what may be lost later.
+            None | Some(LogError::DurabilityUnknown { .. }) => {}
+            Some(error) => return Err(error),
+        }
+        tail.pending = pending(suffix, &verdict, walker.offset);
+        Ok(tail)
+    }
+
+    /// Reads HEAD; both marks are absent if the file is.
+    pub(super) fn read_head(&self) -> Result<Head, LogError> {
+        let path = self.layout.head();
+        match self.disk.open(&path, How::Read) {
+            Ok(file) => Head::read(&*file).map_err(|error| LogError::reading("read", &path, error)),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(Head::default()),
+            Err(error) => Err(LogError::reading("open", &path, error)),
+        }
+    }
+
+    pub(super) fn open_head(&self) -> Result<Box<dyn DiskFile>, LogError> {
+        let path = self.layout.head();
+        self.disk.open(&path, How::Update).map_err(|error| LogError::writing("open", &path, error))
+    }
+
+    pub(super) fn is_this_boot(&self, boot: &str) -> bool {
+        self.boot.as_deref() == Some(boot)
+    }
+
+    /// Whether a sync is known to have failed. A restart ends that: what is read then comes from the disk.
+    pub(super) fn is_poisoned(&self, head: &Head) -> bool {
+        let Some(sync) = head.sync.as_ref().filter(|sync| sync.poisoned) else { return false };
+        let known = self.boot.is_some() && !sync.boot.starts_with('-');
+        !known || self.is_this_boot(&sync.boot)
+    }
+
+    /// Takes the lock in the file `path`, and leaves word who holds it.
+    pub(super) fn lock(&self, path: &Path, wait: &Wait<'_>) -> Result<Box<dyn DiskFile>, LogError> {
+        let open = self.disk.open(path, How::Update);
+        let file = open.map_err(|error| LogError::writing("open", path, error))?;
+        let mut patience = Patience::new(wait.wait_ms);
+        while !self.try_lock(path, &*file, wait)? {
+            if !patience.rest() {
+                return Err(LogError::Busy { holder: holder(&*file), waited_ms: patience.waited_ms() });
+            }
+        }
+        Ok(file)
+    }
+
+    /// Tries once to take a lock.
+    pub(super) fn try_lock(
+        &self,
+        path: &Path,
+        file: &dyn DiskFile,
+        wait: &Wait<'_>,
+    ) -> Result<bool, LogError> {
+        let locked = file.try_lock().map_err(|error| LogError::writing("lock", path, error))?;
+        if locked {
+            let mut text = wait.holder.replace('\n', " ");
+            text.push('\n');
+            // Only a help for people: a lock without it is a lock as well.
+            drop(write_full(file, text.as_bytes(), 0).and_then(|()| file.truncate(text.len() as u64)));
+        }
+        Ok(locked)
+    }
+}
+
+/// What the holder of a lock says of itself.
+pub(super) fn holder(file: &dyn DiskFile) -> String {
+    let mut bytes = [0; 256];
+    let length = read_full(file, &mut bytes, 0).unwrap_or(0);
+    let text = String::from_utf8_lossy(bytes.get(..length).unwrap_or_default()).into_owned();
+    text.lines().next().unwrap_or_default().to_owned()
+}
+
+/// The bytes after the sound prefix, if they are what a writer leaves in passing.
+pub(super) fn pending(suffix: Suffix, verdict: &Verdict, offset: u64) -> Option<Pending> {
+    match (suffix, verdict) {
+        (Suffix::Bad(bad), Verdict::Torn { .. } | Verdict::SyncUnknown) => {
+            Some(Pending { offset, bytes: bad.bytes })
+        }
+        _ => None,
+    }
+}
+
+/// A bounded wait with rests that grow from 50 microseconds to 4 milliseconds.
+pub(super) struct Patience {
+    since: Instant,
+    limit: Duration,
+    rest: Duration,
+}
+
+impl Patience {
+    pub(super) fn new(wait_ms: u64) -> Self {
+        Self { since: Instant::now(), limit: Duration::from_millis(wait_ms), rest: Duration::from_micros(50) }
+    }
+
+    /// Rests a while; false once the wait is over.
+    pub(super) fn rest(&mut self) -> bool {
+        let left = self.limit.saturating_sub(self.since.elapsed());
+        if left.is_zero() {
+            return false;
+        }
+        sleep(self.rest.min(left));
+        self.rest = (self.rest * 2).min(Duration::from_millis(4));
+        true
+    }
+
+    pub(super) fn waited_ms(&self) -> u64 {
+        u64::try_from(self.since.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+}

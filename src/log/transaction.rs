@@ -1,0 +1,270 @@
+//! Appending to a file log, under its lock.
+
+use std::io::{self, ErrorKind};
+
+use super::disk::{DiskFile, How, write_full};
+use super::error::{AppendError, LogError};
+use super::file::Store;
+use super::head::{AppendMark, Head, Spot};
+use super::layout::next_record;
+use super::scan::{Ended, Walker, pass_over};
+use super::{Cursor, Recovered, Tail, Transaction, Visit, Wait};
+use crate::hash::Hash;
+use crate::id::Seq;
+use crate::limits::{LOCK_WAIT_MS, SEGMENT_MAX_BYTES, SEGMENT_TARGET_BYTES};
+use crate::record::{Verdict, judge};
+
+/// The exclusive right to append to a file log.
+pub(super) struct FileTransaction<'s> {
+    store: &'s Store,
+    _lock: Box<dyn DiskFile>,
+    head_file: Box<dyn DiskFile>,
+    active: Active,
+    head: Cursor,
+    durable: Seq,
+    recovered: Option<Recovered>,
+    holder: String,
+}
+
+/// The segment that is appended to.
+struct Active {
+    first: Seq,
+    file: Box<dyn DiskFile>,
+    length: u64,
+    sealed: bool,
+    /// Whether a failed write may have left bytes behind.
+    soiled: bool,
+}
+
+impl<'s> FileTransaction<'s> {
+    /// Takes the lock and puts the tail right.
+    pub(super) fn begin(store: &'s Store, wait: &Wait<'_>) -> Result<Self, LogError> {
+        if let Some(uid) = store.disk.foreign_owner(&store.layout.log) {
+            return Err(LogError::ForeignOwner { path: store.layout.log.clone(), uid });
+        }
+        let lock = store.lock(&store.layout.lock(), wait)?;
+        let head_file = store.open_head()?;
+        let path = store.layout.head();
+        let head = Head::read(&*head_file).map_err(|error| LogError::reading("read", &path, error))?;
+        let holder = wait.holder.to_owned();
+        if let Some((cursor, active, durable)) = at_mark(store, &head)? {
+            let recovered = None;
+            return Ok(Self {
+                store,
+                _lock: lock,
+                head_file,
+                active,
+                head: cursor,
+                durable,
+                recovered,
+                holder,
+            });
+        }
+        let (cursor, active, durable, recovered) = put_right(store, wait)?;
+        let begun = Self { store, _lock: lock, head_file, active, head: cursor, durable, recovered, holder };
+        begun.mark().map_err(|error| LogError::writing("write", &path, error))?;
+        Ok(begun)
+    }
+
+    /// Writes HEAD's append mark.
+    fn mark(&self) -> io::Result<()> {
+        let Cursor { seq, hash, segment, end, .. } = self.head;
+        let boot = self.store.boot.clone().unwrap_or_default();
+        Head::write_append(&*self.head_file, &AppendMark { spot: Spot { segment, end, seq, hash }, boot })
+    }
+
+    /// One write of the whole line.
+    fn write(&mut self, line: &[u8]) -> Result<(), AppendError> {
+        let path = self.store.layout.segment(self.active.first);
+        let written = loop {
+            match self.active.file.append(line) {
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                // A file takes less than it is given when there is no room for more.
+                Ok(count) if count < line.len() => break Err(LogError::Full { path }),
+                Ok(_) => break Ok(()),
+                Err(error) => break Err(LogError::writing("append", &path, error)),
+            }
+        };
+        let Err(error) = written else { return Ok(()) };
+        let undone = self.active.file.truncate(self.active.length).and_then(|()| self.active.file.len());
+        if undone.is_ok_and(|length| length == self.active.length) {
+            Err(AppendError::NotStored(error))
+        } else {
+            self.active.soiled = true;
+            Err(AppendError::Unknown(error))
+        }
+    }
+}
+
+impl Transaction for FileTransaction<'_> {
+    fn recovered(&self) -> Option<&Recovered> {
+        self.recovered.as_ref()
+    }
+
+    fn head(&self) -> Cursor {
+        self.head
+    }
+
+    fn durable(&self) -> Seq {
+        self.durable
+    }
+
+    fn read(&self, from: &Cursor, visit: &mut Visit<'_>) -> Result<Tail, LogError> {
+        self.store.read(from, visit)
+    }
+
+    fn wants_seal(&self) -> bool {
+        !self.active.sealed && self.active.length >= SEGMENT_TARGET_BYTES
+    }
+
+    fn append(&mut self, expected: &Cursor, line: &[u8]) -> Result<Cursor, AppendError> {
+        if (expected.seq, expected.hash) != (self.head.seq, self.head.hash) {
+            return Err(AppendError::Conflict { head: self.head });
+        }
+        if self.active.soiled {
+            return Err(AppendError::NotStored(LogError::DurabilityUnknown { durable: self.durable }));
+        }
+        let record =
+            next_record(&self.head.link(), line).map_err(|refused| AppendError::NotStored(refused.into()))?;
+        self.rotate().map_err(AppendError::NotStored)?;
+        let length = self.active.length + line.len() as u64;
+        if length > SEGMENT_MAX_BYTES {
+            let error = LogError::LimitExceeded { what: "a segment", limit: SEGMENT_MAX_BYTES };
+            return Err(AppendError::NotStored(error));
+        }
+        self.write(line)?;
+        self.active.length = length;
+        self.active.sealed = record.seals(self.active.first);
+        self.head = Cursor::at(&crate::record::Link::of(&record), self.active.first, length);
+        // A hint only: without it the next transaction reads the segment again.
+        drop(self.mark());
+        Ok(self.head)
+    }
+
+    fn rotate(&mut self) -> Result<(), LogError> {
+        if self.active.sealed {
+            let wait = Wait { holder: &self.holder, wait_ms: LOCK_WAIT_MS };
+            self.durable = self.durable.max(open_successor(self.store, &self.head, &wait)?);
+            self.active = Active::open(self.store, self.head.seq.next(), false)?;
+        }
+        Ok(())
+    }
+}
+
+impl Active {
+    fn open(store: &Store, first: Seq, sealed: bool) -> Result<Self, LogError> {
+        let path = store.layout.segment(first);
+        let file = store.disk.open(&path, How::Append).map_err(|e| LogError::writing("open", &path, e))?;
+        let length = file.len().map_err(|error| LogError::reading("read", &path, error))?;
+        Ok(Self { first, file, length, sealed, soiled: false })
+    }
+}
+
+/// The constant-time start: HEAD is of this boot and the active segment ends where and as it says.
+fn at_mark(store: &Store, head: &Head) -> Result<Option<(Cursor, Active, Seq)>, LogError> {
+    let Head { append: Some(append), sync: Some(sync) } = head else { return Ok(None) };
+    let spot = append.spot;
+    let agrees = spot.seq > sync.spot.seq || (spot.seq, spot.hash) == (sync.spot.seq, sync.spot.hash);
+    if !store.is_this_boot(&append.boot) || sync.poisoned || !agrees {
+        return Ok(None);
+    }
+    let Some(last) = store.last_record(spot.segment, spot.end)? else { return Ok(None) };
+    if (last.cursor.seq, last.cursor.hash) != (spot.seq, spot.hash) {
+        return Ok(None);
+    }
+    let mut active = Active::open(store, spot.segment, last.sealed)?;
+    if active.length != spot.end {
+        return Ok(None);
+    }
+    if last.sealed {
+        if store.open_segment(spot.seq.next(), How::Read)?.is_none() {
+            return Ok(None);
+        }
+        active = Active::open(store, spot.seq.next(), false)?;
+        if active.length != 0 {
+            return Ok(None);
+        }
+    }
+    Ok(Some((last.cursor, active, sync.spot.seq.max(last.dur))))
+}
+
+/// Judges the tail by the table, and acts on the verdict until the log is clean.
+fn put_right(store: &Store, wait: &Wait<'_>) -> Result<(Cursor, Active, Seq, Option<Recovered>), LogError> {
+    let start = before_last_segment(store)?.unwrap_or(Cursor::START);
+    let mut recovered = None;
+    loop {
+        let mut walker = Walker::new(store, &start)?;
+        walker.remember(&store.read_head()?);
+        let Ended::Prefix(suffix) = walker.run(&mut pass_over)? else { continue };
+        let verdict = judge(&walker.facts(suffix)?);
+        if let Some(error) = LogError::of(&verdict, walker.segment, walker.known_durable()) {
+            return Err(error);
+        }
+        match verdict {
+            Verdict::Torn { seq, offset, .. } => {
+                recovered = Some(set_aside(store, walker.segment, seq, offset)?)
+            }
+            Verdict::FinishRotation => drop(open_successor(store, &walker.cursor, wait)?),
+            _ => {
+                let active = Active::open(store, walker.segment, false)?;
+                return Ok((walker.cursor, active, walker.known_durable(), recovered));
+            }
+        }
+    }
+}
+
+/// Just before the segment with the highest name: the part of the log that a crash can have touched.
+fn before_last_segment(store: &Store) -> Result<Option<Cursor>, LogError> {
+    let segments = store.segments()?;
+    let [.., before, last] = segments.as_slice() else { return Ok(None) };
+    let Some(file) = store.open_segment(*before, How::Read)? else { return Ok(None) };
+    let path = store.layout.segment(*before);
+    let length = file.len().map_err(|error| LogError::reading("read", &path, error))?;
+    let found = store.last_record(*before, length)?;
+    Ok(found.map(|found| found.cursor).filter(|cursor| cursor.seq.next() == *last))
+}
+
+/// Moves what follows `offset` to the quarantine: copied and synced before it is cut. Killed at any point, it may
+/// simply be done again.
+fn set_aside(store: &Store, segment: Seq, seq: Seq, offset: u64) -> Result<Recovered, LogError> {
+    let path = store.layout.segment(segment);
+    let file =
+        store.disk.open(&path, How::Append).map_err(|error| LogError::writing("open", &path, error))?;
+    let bytes = store.read_from(&*file, segment, offset)?;
+    let digest = Hash::blob(&bytes);
+    let dir = store.layout.quarantine();
+    match store.disk.create_dir(&dir) {
+        Err(error) if error.kind() != ErrorKind::AlreadyExists => {
+            return Err(LogError::writing("create", &dir, error));
+        }
+        Ok(()) | Err(_) => {}
+    }
+    let name = format!("{:020}-{}.torn", seq.0, digest.short());
+    let copy = dir.join(&name);
+    let written = store.disk.open(&copy, How::Update).and_then(|file| {
+        write_full(&*file, &bytes, 0)?;
+        file.sync_all()
+    });
+    written.map_err(|error| LogError::writing("write", &copy, error))?;
+    for dir in [&dir, &store.layout.root] {
+        store.disk.sync_dir(dir).map_err(|error| LogError::writing("sync", dir, error))?;
+    }
+    let cut = file.truncate(offset).and_then(|()| file.sync_all());
+    cut.map_err(|error| LogError::writing("truncate", &path, error))?;
+    Ok(Recovered { seq, segment, offset, bytes: bytes.len() as u64, digest, name })
+}
+
+/// Makes the sealed segment that ends at `head` durable, then creates its successor.
+fn open_successor(store: &Store, head: &Cursor, wait: &Wait<'_>) -> Result<Seq, LogError> {
+    let durable = store.make_durable(head, wait)?;
+    let path = store.layout.segment(head.seq.next());
+    match store.disk.open(&path, How::Create) {
+        Err(error) if error.kind() != ErrorKind::AlreadyExists => {
+            return Err(LogError::writing("create", &path, error));
+        }
+        Ok(_) | Err(_) => {}
+    }
+    let dir = &store.layout.log;
+    store.disk.sync_dir(dir).map_err(|error| LogError::writing("sync", dir, error))?;
+    Ok(durable)
+}

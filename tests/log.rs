@@ -1,0 +1,202 @@
+//! The contract of `Log`, on every backend, and what only files can show.
+
+mod common;
+
+use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
+
+use common::*;
+use loopx::id::Seq;
+use loopx::log::{
+    AppendError, Cursor, FileLog, Log, LogError, MemoryLog, Refused, VerifyOptions, Wait, verify,
+};
+use loopx::record::Verdict;
+
+fn on_every_backend(property: fn(&dyn Log)) {
+    let memory = MemoryLog::new();
+    memory.transaction(&WAIT).unwrap().append(&Cursor::START, &genesis()).unwrap();
+    property(&memory);
+    let dir = tempfile::tempdir().unwrap();
+    property(&create(&dir.path().join(".loopx")));
+}
+
+#[test]
+fn what_is_appended_is_read_back_in_order_byte_for_byte() {
+    on_every_backend(|log| {
+        let texts = ["one", "two", "three"];
+        let cursors: Vec<Cursor> = texts.iter().map(|text| append(log, text)).collect();
+        let all = read_all(log);
+        assert_eq!(all.len(), 4);
+        assert_eq!(all[0].1, genesis().strip_suffix(b"\n").unwrap());
+        for ((cursor, line), (expected, text)) in all[1..].iter().zip(cursors.iter().zip(texts)) {
+            assert_eq!(cursor, expected);
+            assert!(String::from_utf8_lossy(line).contains(&note(text)));
+        }
+    });
+}
+
+#[test]
+fn reading_goes_on_from_every_cursor_and_stops_when_told() {
+    on_every_backend(|log| {
+        append(log, "one");
+        rotate(log);
+        append(log, "two");
+        let all = read_all(log);
+        assert_eq!(all.len(), 4);
+        for (count, (from, _)) in all.iter().enumerate() {
+            let mut seen = Vec::new();
+            let tail = log
+                .read(from, &mut |record, _| {
+                    seen.push(record.seq());
+                    ControlFlow::Continue(())
+                })
+                .unwrap();
+            assert_eq!(seen.len(), all.len() - count - 1);
+            assert_eq!(tail.head, all[3].0);
+            let tail = log.read(from, &mut |_, _| ControlFlow::Break(())).unwrap();
+            assert_eq!(tail.head, all[(count + 1).min(3)].0);
+        }
+    });
+}
+
+#[test]
+fn a_cursor_that_is_not_on_the_log_is_told_so() {
+    on_every_backend(|log| {
+        let good = append(log, "one");
+        for bad in [
+            Cursor { hash: loopx::hash::Hash::blob(b"x"), ..good },
+            Cursor { end: good.end - 1, ..good },
+            Cursor { end: good.end + 1, ..good },
+            Cursor { seq: Seq(1), ..good },
+            Cursor { segment: Seq(7), ..good },
+        ] {
+            let read = log.read(&bad, &mut |_, _| ControlFlow::Continue(()));
+            assert!(matches!(read, Err(LogError::CursorUnknown { .. })), "{bad:?}");
+        }
+    });
+}
+
+#[test]
+fn a_stale_expectation_is_a_conflict_and_stores_nothing() {
+    on_every_backend(|log| {
+        let before = read_all(log)[0].0;
+        let head = append(log, "one");
+        let mut transaction = log.transaction(&WAIT).unwrap();
+        let line = line(&before, Seq::ZERO, "agent/w7", "late", &note("late"));
+        match transaction.append(&before, &line) {
+            Err(AppendError::Conflict { head: found }) => assert_eq!(found, head),
+            other => panic!("{other:?}"),
+        }
+        drop(transaction);
+        assert_eq!(read_all(log).len(), 2);
+    });
+}
+
+#[test]
+fn a_line_that_is_not_the_next_record_is_refused() {
+    on_every_backend(|log| {
+        let head = append(log, "one");
+        let good = line(&head, Seq::ZERO, "agent/w7", "next", &note("next"));
+        let skipped = line(&Cursor { seq: Seq(9), ..head }, Seq::ZERO, "agent/w7", "x", &note("x"));
+        let mut flipped = good.clone();
+        flipped[100] ^= 1;
+        let twice = [good.clone(), good.clone()].concat();
+        let mut transaction = log.transaction(&WAIT).unwrap();
+        for bad in [&skipped[..], &flipped, &twice, &good[..good.len() - 1], b"", b"\n"] {
+            match transaction.append(&head, bad) {
+                Err(AppendError::NotStored(LogError::NotNext(refused))) => {
+                    assert_eq!(
+                        *refused == Refused::NotOneLine,
+                        bad.is_empty() || bad == twice || !bad.ends_with(b"\n")
+                    );
+                }
+                other => panic!("{other:?}"),
+            }
+        }
+        transaction.append(&head, &good).unwrap();
+        drop(transaction);
+        assert_eq!(read_all(log).len(), 3);
+    });
+}
+
+#[test]
+fn many_records_fit_one_transaction_and_readers_see_each_as_it_is_stored() {
+    on_every_backend(|log| {
+        let mut transaction = log.transaction(&WAIT).unwrap();
+        for count in 0..20 {
+            let head = transaction.head();
+            let line = line(&head, Seq::ZERO, "agent/w7", &format!("r{count}"), &note("bulk"));
+            let stored = transaction.append(&head, &line).unwrap();
+            assert_eq!(transaction.head(), stored);
+            assert_eq!(read_all(log).last().unwrap().0, stored);
+        }
+    });
+}
+
+#[test]
+fn only_one_transaction_at_a_time_and_the_wait_is_bounded() {
+    on_every_backend(|log| {
+        let holder = log.transaction(&Wait { holder: "pid 7 add since noon", wait_ms: 0 }).unwrap();
+        let since = Instant::now();
+        let second = log.transaction(&Wait { holder: "second", wait_ms: 60 });
+        match second.map(drop) {
+            Err(LogError::Busy { holder, waited_ms }) => {
+                assert_eq!(holder, "pid 7 add since noon");
+                assert!((60..2_000).contains(&waited_ms));
+            }
+            other => panic!("{other:?}"),
+        }
+        assert!(since.elapsed() < Duration::from_secs(2));
+        assert_eq!(read_all(log).len(), 1, "readers need no lock");
+        drop(holder);
+        append(log, "after");
+    });
+}
+
+#[test]
+fn durability_covers_everything_before_and_is_reported() {
+    on_every_backend(|log| {
+        let first = append(log, "one");
+        let last = append(log, "two");
+        assert_eq!(log.make_durable(&last, &WAIT).unwrap(), Seq(3));
+        assert_eq!(log.make_durable(&first, &WAIT).unwrap(), Seq(3));
+        assert_eq!(log.transaction(&WAIT).unwrap().durable(), Seq(3));
+        let tail = log.read(&Cursor::START, &mut |_, _| ControlFlow::Continue(())).unwrap();
+        assert_eq!((tail.durable, tail.pending), (Seq(3), None));
+    });
+}
+
+#[test]
+fn a_segment_is_sealed_and_the_next_one_begins() {
+    on_every_backend(|log| {
+        append(log, "one");
+        let sealed = rotate(log);
+        assert_eq!((sealed.seq, sealed.segment), (Seq(3), Seq(1)));
+        assert_eq!(log.transaction(&WAIT).unwrap().head(), sealed);
+        assert_eq!(log.transaction(&WAIT).unwrap().durable(), Seq(3));
+        let next = append_durably(log, "two");
+        assert_eq!((next.seq, next.segment), (Seq(4), Seq(4)));
+        assert_eq!(rotate(log).segment, Seq(4));
+        assert_eq!(read_all(log).len(), 5);
+    });
+}
+
+#[test]
+fn threads_and_handles_interleave_without_loss() {
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path().join(".loopx");
+    create(&root);
+    std::thread::scope(|scope| {
+        for worker in 0..8 {
+            let root = &root;
+            scope.spawn(move || {
+                let log = FileLog::open(root).unwrap();
+                for count in 0..25 {
+                    append_durably(&log, &format!("{worker}-{count}"));
+                }
+            });
+        }
+    });
+    let report = verify(&root, &VerifyOptions::default(), &mut |_, _| ControlFlow::Continue(())).unwrap();
+    assert_eq!((report.head.seq, report.durable, report.verdict), (Seq(201), Seq(201), Verdict::Clean));
+}
