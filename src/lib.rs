@@ -2,10 +2,16 @@
 //! todos, claims, leases, evidence and spend, and one pure function that says what may happen next.
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
 
+pub mod decide;
+pub mod decimal;
+pub mod event;
 pub mod hash;
 pub mod id;
 pub mod json;
 pub mod limits;
 pub mod log;
 pub mod record;
+pub mod scope;
+pub mod state;
+pub mod text;
 pub mod time;
