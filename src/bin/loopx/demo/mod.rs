@@ -1,0 +1,2 @@
+//! The demo: a small real research loop, run through the public command line.
+pub mod knn;
