@@ -2,6 +2,7 @@
 //! todos, claims, leases, evidence and spend, and one pure function that says what may happen next.
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
 
+pub mod app;
 pub mod decide;
 pub mod decimal;
 pub mod event;
@@ -11,6 +12,7 @@ pub mod json;
 pub mod ledger;
 pub mod limits;
 pub mod log;
+pub mod project;
 pub mod record;
 pub mod scope;
 pub mod snapshot;

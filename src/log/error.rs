@@ -210,6 +210,18 @@ impl LogError {
         Self::from_io(op, path, source, true)
     }
 
+    /// The error of reading a file that is not part of the log.
+    #[must_use]
+    pub fn reading_blob(path: &Path, source: io::Error) -> Self {
+        Self::from_io("read", path, source, false)
+    }
+
+    /// The error of writing a file that is not part of the log.
+    #[must_use]
+    pub fn writing_blob(path: &Path, source: io::Error) -> Self {
+        Self::from_io("write", path, source, true)
+    }
+
     fn from_io(op: &'static str, path: &Path, source: io::Error, writing: bool) -> Self {
         use io::ErrorKind as Kind;
         let path = path.to_owned();

@@ -1,0 +1,153 @@
+//! The command line: what can be typed. Parsing is pure; a doc comment is the help text.
+
+mod lineage;
+mod nouns;
+mod read;
+mod tick;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use loopx::id::{AgentId, CapabilityId, GoalId, OwnerId, RequestId, SessionId};
+use std::path::PathBuf;
+
+pub use lineage::*;
+pub use nouns::*;
+pub use read::*;
+pub use tick::*;
+
+/// A ledger for long-running AI-agent work: goals, gates, todos, claims, leases, evidence and spend, hash-chained.
+///
+/// Ask `loopx next` before a turn, write back with `loopx done` after it.
+#[derive(Debug, Parser)]
+#[command(name = "loopx", version, max_term_width = 110, disable_help_subcommand = false)]
+pub struct Cli {
+    /// Options of every command.
+    #[command(flatten)]
+    pub global: Global,
+    /// The command.
+    #[command(subcommand)]
+    pub command: Top,
+}
+
+/// Options of every command.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Global options")]
+pub struct Global {
+    /// Directory that holds `.loopx` [env: LOOPX_DIR] [default: the nearest above, or the repository's]
+    #[arg(long, global = true, value_name = "PATH")]
+    pub dir: Option<PathBuf>,
+    /// Goal to work in [env: LOOPX_GOAL] [default: the only active one]
+    #[arg(long, global = true, visible_alias = "goal-id", value_name = "GOAL")]
+    pub goal: Option<GoalId>,
+    /// Agent that acts [env: LOOPX_AGENT]
+    #[arg(long, global = true, visible_alias = "agent-id", value_name = "AGENT")]
+    pub agent: Option<AgentId>,
+    /// Owner who acts
+    #[arg(long = "as", global = true, value_name = "OWNER")]
+    pub owner: Option<OwnerId>,
+    /// Session of the agent's host [env: LOOPX_SESSION]
+    #[arg(long, global = true, value_name = "SESSION")]
+    pub session: Option<SessionId>,
+    /// Idempotency key: the same request again answers the same receipt
+    #[arg(long, global = true, value_name = "ID")]
+    pub request: Option<RequestId>,
+    /// Capability present in this turn, beside the registered ones
+    #[arg(long, global = true, value_name = "CAPABILITY")]
+    pub available_capability: Vec<CapabilityId>,
+    /// Answer with one JSON document
+    #[arg(long, global = true)]
+    pub json: bool,
+    /// Form of the answer
+    #[arg(long, global = true, value_enum, conflicts_with = "json", value_name = "FORMAT")]
+    pub format: Option<Format>,
+    /// Print nothing but errors
+    #[arg(long, short, global = true)]
+    pub quiet: bool,
+    /// Longest wait for other writers
+    #[arg(long, global = true, value_name = "DURATION", default_value = "10s")]
+    pub lock_wait: loopx::time::DurationMs,
+}
+
+/// Form of an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// Lines for people.
+    Text,
+    /// One document for programs.
+    Json,
+}
+
+/// Everything that can be asked.
+#[derive(Debug, Subcommand)]
+pub enum Top {
+    /// Create a ledger in this directory
+    Init(Init),
+    /// Start a goal
+    StartGoal(StartGoal),
+    /// Say what is here: the ledger, its goals and agents
+    Connect,
+    /// Look at program, ledger, locks, file system and clock; change nothing
+    Doctor,
+    /// Print the protocol that an agent follows in one turn
+    Prime,
+    /// Watch agents do real work in a temporary ledger, with a crash and its recovery
+    Demo(Demo),
+    /// Decide what to do now; on RUN take the todo, its lease and a turn
+    Next(Next),
+    /// Complete the turn's todo on evidence, say what follows, pay
+    Done(Done),
+    /// End the turn and give the todo back
+    Yield(Because),
+    /// End the turn: its todo cannot go on
+    Block(Because),
+    /// Put a question to a human
+    Ask(Ask),
+    /// Add a todo
+    Add(AddTodo),
+    /// List what could run now
+    Ready(Ready),
+    /// Leave a note for the next turn
+    RefreshState(RefreshState),
+    /// Quota: decide, spend, explain
+    #[command(subcommand)]
+    Quota(Quota),
+    /// Goals
+    #[command(subcommand)]
+    Goal(Goal),
+    /// Todos
+    #[command(subcommand)]
+    Todo(Todo),
+    /// Gates: questions to a human
+    #[command(subcommand, visible_alias = "operator-gate")]
+    Gate(Gate),
+    /// Leases on todos and resources
+    #[command(subcommand, visible_alias = "task-lease")]
+    Lease(Lease),
+    /// Evidence
+    #[command(subcommand)]
+    Evidence(Evidence),
+    /// Agents
+    #[command(subcommand)]
+    Agent(Agent),
+    /// Register an agent
+    RegisterAgent(RegisterAgent),
+    /// Owners: humans who decide
+    #[command(subcommand)]
+    Owner(Owner),
+    /// What needs you, what runs, what waits until when, what it cost
+    Status,
+    /// Who did what, when, on which evidence
+    History(History),
+    /// Show one thing
+    Show(Show),
+    /// Print records
+    Log(Log),
+    /// Fold the log from genesis
+    Replay(Replay),
+    /// Verify bytes, chain, marks and blobs
+    Verify(Verify),
+    /// Decision graphs: what was tried, what was promoted, what still stands
+    #[command(subcommand)]
+    Lineage(Lineage),
+    /// Submit many requests, one JSON object a line, with one sync for many
+    Append(Append),
+}

@@ -1,0 +1,5 @@
+//! Views: pure readers of states and events that give plain structs. Rendering is done elsewhere.
+
+pub mod escape;
+pub mod history;
+pub mod status;
