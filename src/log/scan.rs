@@ -113,7 +113,10 @@ impl<'s> Walker<'s> {
 
     /// Walks to the end of one segment; `None` if all of it is sound.
     fn run_segment(&mut self, file: &dyn DiskFile, visit: &mut Visit<'_>) -> Result<Option<Ended>, LogError> {
-        let mut buffer = vec![0; CHUNK_BYTES];
+        let failed = |error| LogError::reading("read", &self.store.layout.segment(self.segment), error);
+        let ahead = file.len().map_err(failed)?.saturating_sub(self.offset);
+        // One byte more than there is, so that the first read also meets the end of a short tail.
+        let mut buffer = vec![0; usize::try_from(ahead).unwrap_or(CHUNK_BYTES).min(CHUNK_BYTES) + 1];
         let mut carried = 0;
         loop {
             let room = buffer.get_mut(carried..).unwrap_or_default();

@@ -1,5 +1,5 @@
 //! A small ledger to try things on.
-#![expect(dead_code, reason = "each test file uses its own part")]
+#![allow(dead_code, reason = "each test file uses its own part")]
 
 use std::fs;
 use std::ops::ControlFlow;
