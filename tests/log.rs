@@ -2,7 +2,9 @@
 
 mod common;
 
+use std::fs;
 use std::ops::ControlFlow;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use common::*;
@@ -199,4 +201,140 @@ fn threads_and_handles_interleave_without_loss() {
     });
     let report = verify(&root, &VerifyOptions::default(), &mut |_, _| ControlFlow::Continue(())).unwrap();
     assert_eq!((report.head.seq, report.durable, report.verdict), (Seq(201), Seq(201), Verdict::Clean));
+}
+
+fn ledger() -> (tempfile::TempDir, std::path::PathBuf) {
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path().join(".loopx");
+    append_durably(&create(&root), "one");
+    (dir, root)
+}
+
+/// Reading and writing both end in an error that `expected` accepts, and nothing changes.
+fn both_fail(root: &Path, expected: fn(&LogError) -> bool) {
+    let read = FileLog::open(root)
+        .and_then(|log| log.read(&Cursor::START, &mut |_, _| ControlFlow::Continue(())).map(drop));
+    let written = FileLog::open(root).and_then(|log| log.transaction(&WAIT).map(drop));
+    for error in [read.unwrap_err(), written.unwrap_err()] {
+        assert!(expected(&error), "{error:?}");
+    }
+}
+
+#[test]
+fn a_directory_where_a_file_should_be_is_said_to_be_one() {
+    for name in ["log/FORMAT", "log/HEAD", "log/00000000000000000001.jsonl"] {
+        let (_dir, root) = ledger();
+        fs::remove_file(root.join(name)).unwrap();
+        fs::create_dir(root.join(name)).unwrap();
+        both_fail(&root, |error| matches!(error, LogError::WrongType { .. }));
+    }
+    let (_dir, root) = ledger();
+    fs::remove_dir_all(root.join("log")).unwrap();
+    fs::write(root.join("log"), "").unwrap();
+    both_fail(&root, |error| matches!(error, LogError::WrongType { .. }));
+}
+
+#[test]
+fn a_link_in_place_of_a_segment_is_not_followed() {
+    let (_dir, root) = ledger();
+    let away = root.join("away");
+    fs::rename(segment(&root, 1), &away).unwrap();
+    std::os::unix::fs::symlink(&away, segment(&root, 1)).unwrap();
+    both_fail(&root, |error| matches!(error, LogError::WrongType { .. }));
+}
+
+#[test]
+fn what_is_not_a_ledger_and_what_is_a_newer_one_are_told_apart() {
+    let (dir, root) = ledger();
+    for nothing in [dir.path().join("nowhere"), dir.path().to_owned()] {
+        both_fail(&nothing, |error| matches!(error, LogError::NotALedger { .. }));
+    }
+    fs::write(root.join("log/FORMAT"), "loopx-ledger/2\nsomething else\n").unwrap();
+    both_fail(&root, |error| matches!(error, LogError::Newer { version: 2, seq: None }));
+    for garbled in [
+        "",
+        "loopx",
+        "loopx-ledger/1\n",
+        "loopx-ledger/1\nxyz\n",
+        "loopx-ledger/0\n01J5ZK0000000000000000000A\n",
+    ] {
+        fs::write(root.join("log/FORMAT"), garbled).unwrap();
+        both_fail(&root, |error| matches!(error, LogError::NotALedger { .. }));
+    }
+}
+
+#[test]
+fn a_ledger_of_another_user_is_read_and_not_written() {
+    let (_dir, root) = ledger();
+    let own = std::os::unix::fs::MetadataExt::uid(&fs::metadata("/proc/self").unwrap());
+    if own != 0 {
+        println!("skipped: only root can give a directory away");
+        return;
+    }
+    std::os::unix::fs::chown(root.join("log"), Some(4711), None).unwrap();
+    let log = FileLog::open(&root).unwrap();
+    assert_eq!(read_all(&log).len(), 2);
+    let refused = log.transaction(&WAIT).map(drop);
+    assert!(matches!(refused, Err(LogError::ForeignOwner { uid: 4711, .. })));
+}
+
+#[test]
+fn a_second_creation_is_refused_and_changes_nothing() {
+    let (dir, root) = ledger();
+    let before = fs::read(segment(&root, 1)).unwrap();
+    let again = FileLog::create(&root, LEDGER.parse().unwrap(), &genesis(), false);
+    assert!(matches!(again, Err(LogError::AlreadyExists { .. })));
+    assert_eq!(fs::read(segment(&root, 1)).unwrap(), before);
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1, "nothing is left beside it");
+}
+
+#[test]
+fn a_ledger_is_private_unless_its_history_is_tracked() {
+    let (dir, root) = ledger();
+    assert_eq!(fs::read_to_string(root.join(".gitignore")).unwrap(), "*\n");
+    let tracked = dir.path().join("tracked");
+    FileLog::create(&tracked, LEDGER.parse().unwrap(), &genesis(), true).unwrap();
+    let rules = fs::read_to_string(tracked.join(".gitignore")).unwrap();
+    assert!(rules.contains("!/log/*.jsonl\n") && !rules.contains("HEAD"));
+}
+
+#[test]
+fn readers_pass_over_a_record_in_progress_and_say_so() {
+    let (_dir, root) = ledger();
+    let log = FileLog::open(&root).unwrap();
+    let head = read_all(&log)[1].0;
+    let next = line(&head, Seq(2), "agent/w7", "r3", &note("in progress"));
+    let mut bytes = fs::read(segment(&root, 1)).unwrap();
+    bytes.extend_from_slice(&next[..50]);
+    fs::write(segment(&root, 1), &bytes).unwrap();
+    let tail = log.read(&head, &mut |_, _| ControlFlow::Continue(())).unwrap();
+    assert_eq!(tail.head, head);
+    assert_eq!(tail.pending.map(|pending| (pending.offset, pending.bytes)), Some((head.end, 50)));
+}
+
+#[test]
+fn verification_can_be_watched_and_stopped() {
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path().join(".loopx");
+    let log = create(&root);
+    let mut transaction = log.transaction(&WAIT).unwrap();
+    for count in 0..9_000 {
+        let head = transaction.head();
+        let line = line(&head, Seq(1), "agent/w7", &format!("r{count}"), &note("x"));
+        transaction.append(&head, &line).unwrap();
+    }
+    drop(transaction);
+    let mut seen = Vec::new();
+    let options = VerifyOptions { against: None, digests: true };
+    let report = verify(&root, &options, &mut |seq, _| {
+        seen.push(seq.0);
+        ControlFlow::Continue(())
+    })
+    .unwrap();
+    assert_eq!(seen, [4096, 8192]);
+    let bytes = fs::read(segment(&root, 1)).unwrap();
+    assert_eq!(report.bytes, bytes.len() as u64);
+    assert_eq!(report.segments[0].digest, Some(loopx::hash::Hash::blob(&bytes)));
+    let stopped = verify(&root, &options, &mut |_, _| ControlFlow::Break(()));
+    assert!(matches!(stopped, Err(LogError::Interrupted { seq: Seq(4096) })));
 }

@@ -16,6 +16,9 @@ use crate::id::{LedgerId, Seq};
 use crate::record::Verdict;
 use crate::record::recover::Suffix;
 
+/// How much of what a lock's holder says of itself is kept.
+const HOLDER_CHARS: usize = 120;
+
 /// A log in the directory `.loopx/log`.
 ///
 /// # Source
@@ -159,10 +162,10 @@ impl Store {
     ) -> Result<bool, LogError> {
         let locked = file.try_lock().map_err(|error| LogError::writing("lock", path, error))?;
         if locked {
-            let mut text = wait.holder.replace('\n', " ");
-            text.push('\n');
-            // Only a help for people: a lock without it is a lock as well.
-            drop(write_full(file, text.as_bytes(), 0).and_then(|()| file.truncate(text.len() as u64)));
+            let line: String = wait.holder.replace('\n', " ").chars().take(HOLDER_CHARS).collect();
+            // One length for all, so that one write replaces what the last holder said. Only a help for people: a
+            // lock without it is a lock as well.
+            drop(write_full(file, format!("{line:HOLDER_CHARS$}\n").as_bytes(), 0));
         }
         Ok(locked)
     }
@@ -170,10 +173,10 @@ impl Store {
 
 /// What the holder of a lock says of itself.
 pub(super) fn holder(file: &dyn DiskFile) -> String {
-    let mut bytes = [0; 256];
+    let mut bytes = [0; 4 * HOLDER_CHARS];
     let length = read_full(file, &mut bytes, 0).unwrap_or(0);
     let text = String::from_utf8_lossy(bytes.get(..length).unwrap_or_default()).into_owned();
-    text.lines().next().unwrap_or_default().to_owned()
+    text.lines().next().unwrap_or_default().trim_end().to_owned()
 }
 
 /// The bytes after the sound prefix, if they are what a writer leaves in passing.
