@@ -131,6 +131,18 @@ fn event_bodies_of_the_golden_ledger_are_canonical() {
     }
 }
 
+#[test]
+fn the_marks_have_the_lengths_that_the_text_names() {
+    let head = fs::read_to_string(head_path(&fixture("golden"))).unwrap();
+    let lengths: Vec<usize> = head.split_inclusive('\n').map(str::len).collect();
+    assert_eq!(lengths, [189, 212]);
+    assert!(FORMAT.contains("| append mark | 0 | 189 |") && FORMAT.contains("| sync mark | 189 | 212 |"));
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path().join(".loopx");
+    create(&root);
+    assert_eq!(fs::read(head_path(&root)).unwrap().len(), 189 + 212);
+}
+
 fn fixture(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/v1").join(name)
 }

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use common::*;
 use loopx::id::Seq;
+use loopx::limits::{RECORD_MAX_BYTES, SEGMENT_MAX_BYTES, SEGMENT_TARGET_BYTES};
 use loopx::log::{
     AppendError, Cursor, FileLog, Log, LogError, MemoryLog, Refused, VerifyOptions, Wait, verify,
 };
@@ -337,4 +338,67 @@ fn verification_can_be_watched_and_stopped() {
     assert_eq!(report.segments[0].digest, Some(loopx::hash::Hash::blob(&bytes)));
     let stopped = verify(&root, &options, &mut |_, _| ControlFlow::Break(()));
     assert!(matches!(stopped, Err(LogError::Interrupted { seq: Seq(4096) })));
+}
+
+#[test]
+fn records_of_every_size_up_to_the_limit_are_read_from_every_cursor() {
+    on_every_backend(|log| {
+        let fixed = append(log, "").end - genesis().len() as u64;
+        for size in [10, 4 << 10, 64 << 10, 200 << 10, 256 << 10, 300 << 10, 600 << 10] {
+            append(log, &"x".repeat(size));
+            append(log, "small");
+        }
+        let longest = append(log, &"x".repeat(RECORD_MAX_BYTES - usize::try_from(fixed).unwrap() - 2));
+        let all = read_all(log);
+        assert_eq!(all.len(), 17);
+        assert!(all[16].1.len() + 2 >= RECORD_MAX_BYTES, "{}", all[16].1.len());
+        assert_eq!(log.transaction(&WAIT).unwrap().head(), longest);
+        for (count, (from, _)) in all.iter().enumerate() {
+            let mut lines = Vec::new();
+            log.read(from, &mut |record, _| {
+                lines.push(record.line().to_vec());
+                ControlFlow::Continue(())
+            })
+            .unwrap();
+            assert!(lines.iter().eq(all[count + 1..].iter().map(|(_, line)| line)));
+        }
+    });
+}
+
+#[test]
+fn a_segment_asks_for_its_seal_and_is_bounded() {
+    on_every_backend(|log| {
+        let mut transaction = log.transaction(&WAIT).unwrap();
+        let big = note(&"x".repeat(1 << 19));
+        let mut asked_at = 0;
+        let refused = loop {
+            let head = transaction.head();
+            let line = line(&head, Seq(1), "agent/w7", "r", &big);
+            if asked_at == 0 && transaction.wants_seal() {
+                asked_at = head.end;
+            }
+            match transaction.append(&head, &line) {
+                Ok(_) => {}
+                Err(AppendError::NotStored(error)) => break error,
+                Err(other) => panic!("{other:?}"),
+            }
+        };
+        assert!(matches!(refused, LogError::LimitExceeded { limit: SEGMENT_MAX_BYTES, .. }));
+        assert!((SEGMENT_TARGET_BYTES..SEGMENT_TARGET_BYTES + (1 << 20)).contains(&asked_at));
+        assert!(transaction.head().end > SEGMENT_MAX_BYTES - (1 << 20));
+    });
+}
+
+#[test]
+fn a_sealed_segment_takes_no_record_even_if_nobody_rotated() {
+    on_every_backend(|log| {
+        let mut transaction = log.transaction(&WAIT).unwrap();
+        let head = transaction.head();
+        let seal = line(&head, Seq(1), "system", "seal-1", &note("seal"));
+        let sealed = transaction.append(&head, &seal).unwrap();
+        assert!(!transaction.wants_seal());
+        let next = line(&sealed, Seq(1), "agent/w7", "r", &note("next"));
+        let next = transaction.append(&sealed, &next).unwrap();
+        assert_eq!((next.seq, next.segment), (Seq(3), Seq(3)));
+    });
 }

@@ -37,7 +37,8 @@ pub(super) struct Store {
 
 impl FileLog {
     /// Creates a ledger at `root`, the `.loopx` directory, with its first record given as a line with its line feed.
-    /// Everything is durable when this returns, or nothing is there. `track` lets git see the history.
+    /// Everything is durable when this returns. On an error nothing is there, unless only the very last sync failed.
+    /// `track` lets git see the history.
     ///
     /// # Errors
     /// [`LogError::AlreadyExists`] if anything is there; [`LogError::NotNext`] if the line is no first record.

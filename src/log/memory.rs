@@ -9,7 +9,7 @@ use super::error::{AppendError, LogError};
 use super::layout::next_record;
 use super::{Cursor, Log, Recovered, Tail, Transaction, Visit, Wait};
 use crate::id::Seq;
-use crate::limits::SEGMENT_TARGET_BYTES;
+use crate::limits::{SEGMENT_MAX_BYTES, SEGMENT_TARGET_BYTES};
 use crate::record::Link;
 use crate::record::survey::{Stop, walk};
 
@@ -170,6 +170,10 @@ impl Transaction for MemoryTransaction<'_> {
         let mut content = self.log.content();
         let first = content.active();
         let bytes = content.segments.entry(first).or_default();
+        if (bytes.len() + line.len()) as u64 > SEGMENT_MAX_BYTES {
+            let error = LogError::LimitExceeded { what: "a segment", limit: SEGMENT_MAX_BYTES };
+            return Err(AppendError::NotStored(error));
+        }
         bytes.extend_from_slice(line);
         let head = Cursor::at(&Link::of(&record), Seq(first), bytes.len() as u64);
         content.sealed = record.seals(Seq(first));

@@ -85,6 +85,9 @@ impl Disk for TrialDisk {
         let file = SystemDisk.open(path, how)?;
         Ok(Box::new(TrialFile { trial: self.0.clone(), path: path.to_owned(), file }))
     }
+    fn exists(&self, path: &Path) -> bool {
+        SystemDisk.exists(path)
+    }
     fn list(&self, dir: &Path) -> io::Result<Vec<String>> {
         SystemDisk.list(dir)
     }
