@@ -70,6 +70,9 @@ fn a_cursor_that_is_not_on_the_log_is_told_so() {
             Cursor { hash: loopx::hash::Hash::blob(b"x"), ..good },
             Cursor { end: good.end - 1, ..good },
             Cursor { end: good.end + 1, ..good },
+            Cursor { end: u64::MAX, ..good },
+            Cursor { end: 0, ..good },
+            Cursor { ts: loopx::time::Timestamp::MAX, ..good },
             Cursor { seq: Seq(1), ..good },
             Cursor { segment: Seq(7), ..good },
         ] {

@@ -54,7 +54,7 @@ fn lines(root: &Path) -> Vec<Vec<u8>> {
 }
 
 fn write_lines(root: &Path, lines: &[Vec<u8>]) {
-    fs::write(segment(root, 1), lines.concat()).unwrap();
+    overwrite(&segment(root, 1), &lines.concat());
 }
 
 /// A writer may go on: the prefix is as it was, the rest lies in quarantine, and a second recovery finds nothing.
@@ -100,7 +100,7 @@ fn an_unacknowledged_record_cut_at_any_byte_is_moved_aside() {
             let root = dir.path().join(".loopx");
             copy_dir(&origin.path().join(".loopx"), &root);
             remember(&root, memory);
-            fs::write(segment(&root, 1), [&prefix, &next[..cut]].concat()).unwrap();
+            overwrite(&segment(&root, 1), &[&prefix, &next[..cut]].concat());
             let report = check(&root);
             assert_eq!(report.verdict, Verdict::Torn { seq: Seq(4), offset: head.end, bytes: cut as u64 });
             assert_eq!(report.pending.unwrap().bytes, cut as u64);
@@ -120,7 +120,7 @@ fn an_acknowledged_record_cut_at_any_byte_is_damage_as_long_as_anything_remember
         let prefix = lines[..3].concat();
         remember(&root, memory);
         for cut in 0..lines[3].len() {
-            fs::write(segment(&root, 1), [&prefix, &lines[3][..cut]].concat()).unwrap();
+            overwrite(&segment(&root, 1), &[&prefix, &lines[3][..cut]].concat());
             let verdict = check(&root).verdict;
             match (memory, cut) {
                 (Memory::Present | Memory::OtherBoot, 0) => {
@@ -177,7 +177,7 @@ fn flip_every_bit(memory: Memory) {
         for bit in 0..8 {
             let mut bytes = whole.clone();
             bytes[at] ^= 1 << bit;
-            fs::write(segment(&root, 1), &bytes).unwrap();
+            overwrite(&segment(&root, 1), &bytes);
             let seq = 1 + ends.iter().filter(|end| **end <= at).count() as u64;
             let report = check(&root);
             // Without HEAD the last record's own successor is missing, and so is the witness of its durability.
@@ -194,7 +194,7 @@ fn flip_every_bit(memory: Memory) {
             assert_eq!(report.head.seq, Seq(seq - 1));
         }
     }
-    fs::write(segment(&root, 1), &whole).unwrap();
+    overwrite(&segment(&root, 1), &whole);
     assert!(check(&root).error().is_none());
 }
 
@@ -284,7 +284,7 @@ fn zeroes_after_a_power_loss_are_moved_aside_and_acknowledged_records_stay() {
         remember(&root, memory);
         let prefix = all[..3].concat();
         let zeroes = vec![0; all[3].len() + all[4].len() + 100];
-        fs::write(segment(&root, 1), [&prefix[..], &zeroes].concat()).unwrap();
+        overwrite(&segment(&root, 1), &[&prefix[..], &zeroes].concat());
         recovers(&root, &prefix, &zeroes);
     }
 }
@@ -297,7 +297,7 @@ fn an_unsynced_record_lost_before_a_kept_one_takes_it_along_to_the_quarantine() 
     remember(&root, Memory::OtherBoot);
     let prefix = all[..3].concat();
     let cut = [&vec![0; all[3].len()][..], &all[4]].concat();
-    fs::write(segment(&root, 1), [&prefix[..], &cut].concat()).unwrap();
+    overwrite(&segment(&root, 1), &[&prefix[..], &cut].concat());
     recovers(&root, &prefix, &cut);
 }
 
@@ -442,7 +442,7 @@ fn a_missing_segment_is_never_taken_for_an_empty_one() {
         fs::remove_file(segment(&root, 4)).unwrap();
         assert!(matches!(read(), Err(LogError::RolledBack { have: Seq(0), .. })));
         no_writer_goes_on(&log);
-        fs::write(segment(&root, 1), "").unwrap();
+        overwrite(&segment(&root, 1), b"");
         assert!(matches!(read(), Err(LogError::RolledBack { have: Seq(0), .. })));
         no_writer_goes_on(&log);
     }
@@ -454,11 +454,11 @@ fn a_recovery_done_twice_or_killed_half_way_is_a_recovery_done_once() {
     let root = dir.path().join(".loopx");
     let prefix = fs::read(segment(&root, 1)).unwrap();
     let torn = b"{\"v\":1,\"seq\":4,\"pre";
-    fs::write(segment(&root, 1), [&prefix[..], torn].concat()).unwrap();
+    overwrite(&segment(&root, 1), &[&prefix[..], torn].concat());
     recovers(&root, &prefix, torn);
     // Killed after the copy and before the cut: the copy is there, the tail as well.
     let prefix = fs::read(segment(&root, 1)).unwrap();
-    fs::write(segment(&root, 1), [&prefix[..], torn].concat()).unwrap();
+    overwrite(&segment(&root, 1), &[&prefix[..], torn].concat());
     fs::create_dir_all(root.join("quarantine")).unwrap();
     recovers(&root, &prefix, torn);
     assert_eq!(quarantined(&root).len(), 2);

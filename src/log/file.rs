@@ -1,5 +1,6 @@
 //! A log in files, shared by any number of processes of one machine.
 
+use std::fmt;
 use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
@@ -85,6 +86,12 @@ impl FileLog {
     }
 }
 
+impl fmt::Debug for FileLog {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FileLog").field("id", &self.id).field("root", &self.root()).finish()
+    }
+}
+
 impl Log for FileLog {
     fn read(&self, from: &Cursor, visit: &mut Visit<'_>) -> Result<Tail, LogError> {
         self.store.read(from, visit)
@@ -136,9 +143,12 @@ impl Store {
 
     /// Whether a sync is known to have failed. A restart ends that: what is read then comes from the disk.
     pub(super) fn is_poisoned(&self, head: &Head) -> bool {
-        let Some(sync) = head.sync.as_ref().filter(|sync| sync.poisoned) else { return false };
-        let known = self.boot.is_some() && !sync.boot.starts_with('-');
-        !known || self.is_this_boot(&sync.boot)
+        head.sync.as_ref().is_some_and(|sync| sync.poisoned && self.may_be_this_boot(&sync.boot))
+    }
+
+    /// Whether `boot` is the present one, or either is unknown.
+    pub(super) fn may_be_this_boot(&self, boot: &str) -> bool {
+        self.boot.is_none() || boot.starts_with('-') || self.is_this_boot(boot)
     }
 
     /// Takes the lock in the file `path`, and leaves word who holds it.

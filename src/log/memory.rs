@@ -1,6 +1,7 @@
 //! A log in memory: for tests, for dry runs, and as the second reading of the contract.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::ops::ControlFlow;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -44,6 +45,12 @@ impl MemoryLog {
 
     fn content(&self) -> MutexGuard<'_, Content> {
         self.shared.content.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for MemoryLog {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MemoryLog").field("head", &self.content().head()).finish_non_exhaustive()
     }
 }
 

@@ -272,6 +272,9 @@ impl Store {
     pub(super) fn last_record(&self, segment: Seq, end: u64) -> Result<Option<LastRecord>, LogError> {
         let Some(file) = self.open_segment(segment, How::Read)? else { return Ok(None) };
         let failed = |error| LogError::reading("read", &self.layout.segment(segment), error);
+        if end > file.len().map_err(failed)? {
+            return Ok(None);
+        }
         for reach in [4 << 10, 64 << 10, RECORD_MAX_BYTES as u64 + 1] {
             let start = end.saturating_sub(reach);
             let mut bytes = vec![0; usize::try_from(end - start).unwrap_or(0)];

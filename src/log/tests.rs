@@ -328,6 +328,34 @@ fn a_round_that_nobody_finished_is_written_again_before_it_is_synced() {
 }
 
 #[test]
+fn without_head_nobody_knows_whether_a_sync_failed_so_the_segment_is_written_again() {
+    let bench = bench();
+    let cursor = bench.append().unwrap();
+    bench.trial.fail("sync 0", Failure::Error(io::ErrorKind::Other));
+    assert!(bench.log.make_durable(&cursor, &WAIT).is_err());
+    bench.trial.heal();
+    std::fs::remove_file(bench.root.join("log/HEAD")).unwrap();
+    let before = bench.bytes();
+    let cursor = bench.append().unwrap();
+    bench.trial.ops();
+    assert_eq!(bench.log.make_durable(&cursor, &WAIT).unwrap(), Seq(3));
+    assert!(bench.trial.ops().contains(&format!("write {SEGMENT}")));
+    assert!(bench.bytes().starts_with(&before));
+}
+
+#[test]
+fn a_restart_ends_a_poison_because_the_log_then_comes_from_the_disk() {
+    let bench = bench();
+    let cursor = bench.append().unwrap();
+    bench.trial.fail("sync 0", Failure::Error(io::ErrorKind::Other));
+    assert!(bench.log.make_durable(&cursor, &WAIT).is_err());
+    bench.trial.heal();
+    let restarted = FileLog::open(&bench.root).unwrap();
+    assert_eq!(restarted.transaction(&WAIT).unwrap().head(), cursor);
+    assert_eq!(restarted.make_durable(&cursor, &WAIT).unwrap(), Seq(2));
+}
+
+#[test]
 fn a_segment_is_durable_before_its_successor_exists() {
     let bench = bench();
     bench.append().unwrap();
