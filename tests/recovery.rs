@@ -463,3 +463,34 @@ fn a_recovery_done_twice_or_killed_half_way_is_a_recovery_done_once() {
     recovers(&root, &prefix, torn);
     assert_eq!(quarantined(&root).len(), 2);
 }
+
+#[test]
+fn every_inserted_or_removed_byte_is_found_at_its_record() {
+    let dir = ledger(4, 0);
+    let root = dir.path().join(".loopx");
+    let whole = fs::read(segment(&root, 1)).unwrap();
+    let all = lines(&root);
+    let sound_lines = |bytes: &[u8]| {
+        (0..=all.len()).rev().find(|count| bytes.starts_with(&all[..*count].concat())).unwrap()
+    };
+    for at in 0..whole.len() {
+        let mut variants = vec![[&whole[..at], &whole[at + 1..]].concat()];
+        for byte in [b'\n', b'0', b'"', 0xff] {
+            variants.push([&whole[..at], &[byte], &whole[at..]].concat());
+        }
+        for bytes in variants {
+            overwrite(&segment(&root, 1), &bytes);
+            let sound = sound_lines(&bytes);
+            let verdict = check(&root).verdict;
+            let next = Seq(sound as u64 + 1);
+            if sound == all.len() {
+                assert!(
+                    matches!(verdict, Verdict::Torn { seq, bytes: 1, .. } if seq == next),
+                    "{at}: {verdict:?}"
+                );
+            } else {
+                assert!(matches!(verdict, Verdict::Damaged { seq, .. } if seq == next), "{at}: {verdict:?}");
+            }
+        }
+    }
+}
