@@ -21,6 +21,8 @@ pub(super) enum How {
 pub(super) trait Disk: Send + Sync {
     /// Opens a regular file; a link, a directory or a device in its place is an error of kind `IsADirectory`.
     fn open(&self, path: &Path, how: How) -> io::Result<Box<dyn DiskFile>>;
+    /// Whether anything is at `path`, a dangling link included.
+    fn exists(&self, path: &Path) -> bool;
     /// The names in a directory.
     fn list(&self, dir: &Path) -> io::Result<Vec<String>>;
     /// Creates a directory.
@@ -104,6 +106,10 @@ impl Disk for SystemDisk {
             How::Create => options.read(true).write(true).create_new(true),
         };
         Ok(Box::new(SystemFile(options.open(path)?)))
+    }
+
+    fn exists(&self, path: &Path) -> bool {
+        path.symlink_metadata().is_ok()
     }
 
     fn list(&self, dir: &Path) -> io::Result<Vec<String>> {

@@ -57,10 +57,14 @@ impl Store {
             .filter(|append| append.spot.seq > own.seq && self.is_this_boot(&append.boot))
             .map_or(own, |append| append.spot);
         let boot = self.boot.clone().unwrap_or_default();
+        // Without a mark, what became of the last round is not known either.
+        let unfinished = head
+            .sync
+            .as_ref()
+            .is_none_or(|sync| sync.intent > sync.spot.seq && self.may_be_this_boot(&sync.boot));
         let before = head.sync.unwrap_or_else(|| SyncMark::nothing(&boot));
         let file = self.open_segment(target.segment, How::Append)?;
         let file = file.ok_or(LogError::CursorUnknown { seq: target.seq })?;
-        let unfinished = before.intent > before.spot.seq && self.is_this_boot(&before.boot);
         let mark = SyncMark { intent: target.seq, poisoned: false, boot, ..before };
         let write = |mark: &SyncMark| {
             let written = Head::write_sync(head_file, mark);

@@ -146,6 +146,12 @@ pub enum LogError {
     /// A line offered to the log is not the next record.
     #[error("the line is not the next record: {0}")]
     NotNext(Box<Refused>),
+    /// The caller stopped the work.
+    #[error("stopped after record {seq}")]
+    Interrupted {
+        /// The last record that was looked at.
+        seq: Seq,
+    },
     /// Any other failure of the system.
     #[error("{op} {}: {source}", path.display())]
     Io {
@@ -253,5 +259,26 @@ impl LogError {
             Verdict::SyncUnknown => Self::DurabilityUnknown { durable },
             Verdict::Fork { seq, offset } => Self::Forked { place: Place { seq, segment, offset } },
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_kind_of_failure_is_an_error_of_its_own() {
+        use io::ErrorKind as Kind;
+        let path = Path::new("log/HEAD");
+        let reading = |kind: Kind| LogError::reading("read", path, kind.into());
+        let writing = |kind: Kind| LogError::writing("write", path, kind.into());
+        assert!(matches!(reading(Kind::PermissionDenied), LogError::Unreadable { .. }));
+        assert!(matches!(writing(Kind::PermissionDenied), LogError::NotWritable { .. }));
+        assert!(matches!(writing(Kind::ReadOnlyFilesystem), LogError::NotWritable { .. }));
+        assert!(matches!(writing(Kind::StorageFull), LogError::Full { .. }));
+        assert!(matches!(writing(Kind::QuotaExceeded), LogError::Full { .. }));
+        assert!(matches!(reading(Kind::IsADirectory), LogError::WrongType { .. }));
+        assert!(matches!(reading(Kind::NotADirectory), LogError::WrongType { .. }));
+        assert!(matches!(reading(Kind::Other), LogError::Io { op: "read", .. }));
     }
 }

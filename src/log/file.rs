@@ -1,5 +1,6 @@
 //! A log in files, shared by any number of processes of one machine.
 
+use std::fmt;
 use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
@@ -15,6 +16,9 @@ use super::{Cursor, Log, Pending, Tail, Transaction, Visit, Wait};
 use crate::id::{LedgerId, Seq};
 use crate::record::Verdict;
 use crate::record::recover::Suffix;
+
+/// How much of what a lock's holder says of itself is kept.
+const HOLDER_CHARS: usize = 120;
 
 /// A log in the directory `.loopx/log`.
 ///
@@ -34,7 +38,8 @@ pub(super) struct Store {
 
 impl FileLog {
     /// Creates a ledger at `root`, the `.loopx` directory, with its first record given as a line with its line feed.
-    /// Everything is durable when this returns, or nothing is there. `track` lets git see the history.
+    /// Everything is durable when this returns. On an error nothing is there, unless only the very last sync failed.
+    /// `track` lets git see the history.
     ///
     /// # Errors
     /// [`LogError::AlreadyExists`] if anything is there; [`LogError::NotNext`] if the line is no first record.
@@ -78,6 +83,12 @@ impl FileLog {
     #[must_use]
     pub fn root(&self) -> &Path {
         &self.store.layout.root
+    }
+}
+
+impl fmt::Debug for FileLog {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FileLog").field("id", &self.id).field("root", &self.root()).finish()
     }
 }
 
@@ -132,9 +143,12 @@ impl Store {
 
     /// Whether a sync is known to have failed. A restart ends that: what is read then comes from the disk.
     pub(super) fn is_poisoned(&self, head: &Head) -> bool {
-        let Some(sync) = head.sync.as_ref().filter(|sync| sync.poisoned) else { return false };
-        let known = self.boot.is_some() && !sync.boot.starts_with('-');
-        !known || self.is_this_boot(&sync.boot)
+        head.sync.as_ref().is_some_and(|sync| sync.poisoned && self.may_be_this_boot(&sync.boot))
+    }
+
+    /// Whether `boot` is the present one, or either is unknown.
+    pub(super) fn may_be_this_boot(&self, boot: &str) -> bool {
+        self.boot.is_none() || boot.starts_with('-') || self.is_this_boot(boot)
     }
 
     /// Takes the lock in the file `path`, and leaves word who holds it.
@@ -159,10 +173,10 @@ impl Store {
     ) -> Result<bool, LogError> {
         let locked = file.try_lock().map_err(|error| LogError::writing("lock", path, error))?;
         if locked {
-            let mut text = wait.holder.replace('\n', " ");
-            text.push('\n');
-            // Only a help for people: a lock without it is a lock as well.
-            drop(write_full(file, text.as_bytes(), 0).and_then(|()| file.truncate(text.len() as u64)));
+            let line: String = wait.holder.replace('\n', " ").chars().take(HOLDER_CHARS).collect();
+            // One length for all, so that one write replaces what the last holder said. Only a help for people: a
+            // lock without it is a lock as well.
+            drop(write_full(file, format!("{line:HOLDER_CHARS$}\n").as_bytes(), 0));
         }
         Ok(locked)
     }
@@ -170,10 +184,10 @@ impl Store {
 
 /// What the holder of a lock says of itself.
 pub(super) fn holder(file: &dyn DiskFile) -> String {
-    let mut bytes = [0; 256];
+    let mut bytes = [0; 4 * HOLDER_CHARS];
     let length = read_full(file, &mut bytes, 0).unwrap_or(0);
     let text = String::from_utf8_lossy(bytes.get(..length).unwrap_or_default()).into_owned();
-    text.lines().next().unwrap_or_default().to_owned()
+    text.lines().next().unwrap_or_default().trim_end().to_owned()
 }
 
 /// The bytes after the sound prefix, if they are what a writer leaves in passing.

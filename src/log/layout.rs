@@ -103,7 +103,7 @@ pub(super) fn create(
 ) -> Result<(), LogError> {
     let record = next_record(&Link::GENESIS, genesis)?;
     let exists = || LogError::AlreadyExists { path: root.to_owned() };
-    if root.symlink_metadata().is_ok() {
+    if disk.exists(root) {
         return Err(exists());
     }
     let name = root.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();

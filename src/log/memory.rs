@@ -1,6 +1,7 @@
 //! A log in memory: for tests, for dry runs, and as the second reading of the contract.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::ops::ControlFlow;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -9,7 +10,7 @@ use super::error::{AppendError, LogError};
 use super::layout::next_record;
 use super::{Cursor, Log, Recovered, Tail, Transaction, Visit, Wait};
 use crate::id::Seq;
-use crate::limits::SEGMENT_TARGET_BYTES;
+use crate::limits::{SEGMENT_MAX_BYTES, SEGMENT_TARGET_BYTES};
 use crate::record::Link;
 use crate::record::survey::{Stop, walk};
 
@@ -44,6 +45,12 @@ impl MemoryLog {
 
     fn content(&self) -> MutexGuard<'_, Content> {
         self.shared.content.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for MemoryLog {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MemoryLog").field("head", &self.content().head()).finish_non_exhaustive()
     }
 }
 
@@ -170,6 +177,10 @@ impl Transaction for MemoryTransaction<'_> {
         let mut content = self.log.content();
         let first = content.active();
         let bytes = content.segments.entry(first).or_default();
+        if (bytes.len() + line.len()) as u64 > SEGMENT_MAX_BYTES {
+            let error = LogError::LimitExceeded { what: "a segment", limit: SEGMENT_MAX_BYTES };
+            return Err(AppendError::NotStored(error));
+        }
         bytes.extend_from_slice(line);
         let head = Cursor::at(&Link::of(&record), Seq(first), bytes.len() as u64);
         content.sealed = record.seals(Seq(first));

@@ -126,7 +126,8 @@ pub trait Log: Send + Sync {
     /// [`Cursor::START`]. Any other error is final; records visited before it were sound.
     fn read(&self, from: &Cursor, visit: &mut Visit<'_>) -> Result<Tail, LogError>;
 
-    /// Takes the lock and puts the tail right, so that the next record may be appended.
+    /// Takes the lock and puts the tail right, so that the next record may be appended. Constant work if the tail is
+    /// where the last writer left it: what lies before the tail is checked by reading it.
     ///
     /// # Errors
     /// [`LogError::Busy`] if another transaction outlasts the wait; nothing was changed. Damage, rollback, fork, a

@@ -113,7 +113,10 @@ impl<'s> Walker<'s> {
 
     /// Walks to the end of one segment; `None` if all of it is sound.
     fn run_segment(&mut self, file: &dyn DiskFile, visit: &mut Visit<'_>) -> Result<Option<Ended>, LogError> {
-        let mut buffer = vec![0; CHUNK_BYTES];
+        let failed = |error| LogError::reading("read", &self.store.layout.segment(self.segment), error);
+        let ahead = file.len().map_err(failed)?.saturating_sub(self.offset);
+        // One byte more than there is, so that the first read also meets the end of a short tail.
+        let mut buffer = vec![0; usize::try_from(ahead).unwrap_or(CHUNK_BYTES).min(CHUNK_BYTES) + 1];
         let mut carried = 0;
         loop {
             let room = buffer.get_mut(carried..).unwrap_or_default();
@@ -269,6 +272,9 @@ impl Store {
     pub(super) fn last_record(&self, segment: Seq, end: u64) -> Result<Option<LastRecord>, LogError> {
         let Some(file) = self.open_segment(segment, How::Read)? else { return Ok(None) };
         let failed = |error| LogError::reading("read", &self.layout.segment(segment), error);
+        if end > file.len().map_err(failed)? {
+            return Ok(None);
+        }
         for reach in [4 << 10, 64 << 10, RECORD_MAX_BYTES as u64 + 1] {
             let start = end.saturating_sub(reach);
             let mut bytes = vec![0; usize::try_from(end - start).unwrap_or(0)];

@@ -76,7 +76,7 @@ impl VerifyReport {
 /// called now and then with the number of records and bytes so far, and stops the work by breaking.
 ///
 /// # Errors
-/// [`LogError`] if the log cannot be read. What is wrong with its content is in the report.
+/// [`LogError`] if the log cannot be read, [`LogError::Interrupted`] if `progress` broke off. What is wrong with its content is in the report.
 pub fn verify(
     root: &Path,
     options: &VerifyOptions,
@@ -106,10 +106,8 @@ pub fn verify(
     })?;
     let walker = &found.walker;
     let (head, durable, segment) = (walker.cursor, walker.known_durable(), walker.segment);
-    let (verdict, pending) = match found.outcome {
-        None => (Verdict::Adopt, None),
-        Some((suffix, verdict)) => (verdict, pending(suffix, &verdict, walker.offset)),
-    };
+    let Some((suffix, verdict)) = found.outcome else { return Err(LogError::Interrupted { seq: head.seq }) };
+    let pending = pending(suffix, &verdict, walker.offset);
     let verdict = beyond_segment(store, segment, walker.offset, head.seq, verdict)?;
     let verdict = options.against.map_or(verdict, |anchor| against(anchor, anchored, head.seq, verdict));
     if options.digests {

@@ -2,9 +2,10 @@
 
 use std::io::Write;
 
+use super::lexer::{Lexer, is_actor, is_request};
 use crate::hash::Hash;
 use crate::id::{Actor, RequestId, Seq};
-use crate::limits::{ACTOR_MAX_BYTES, RECORD_MAX_BYTES, REQUEST_MAX_BYTES, SEQ_MAX, SLUG_MAX_BYTES};
+use crate::limits::{RECORD_MAX_BYTES, SEQ_MAX};
 use crate::time::{TIMESTAMP_BYTES, Timestamp};
 
 /// The version of the envelope that this program writes.
@@ -14,7 +15,6 @@ pub const VERSION: u64 = 1;
 pub const SUFFIX_BYTES: usize = 75;
 
 const HASH_KEY: &[u8] = b",\"hash\":\"";
-const HEX_BYTES: usize = 64;
 
 /// A record about to be written.
 #[derive(Debug, Clone, Copy)]
@@ -138,41 +138,41 @@ pub fn parse(line: &[u8]) -> Result<Unverified<'_>, FrameError> {
     if line.len() >= RECORD_MAX_BYTES {
         return Err(FrameError { offset: RECORD_MAX_BYTES, fault: FrameFault::TooLong });
     }
-    let mut cursor = Cursor { line, at: 0 };
-    cursor.literal("{\"v\":")?;
-    match cursor.number("v")? {
+    let mut lexer = Lexer::new(line);
+    lexer.literal("{\"v\":")?;
+    match lexer.number("v")? {
         VERSION => {}
         0 => return Err(FrameError { offset: 5, fault: FrameFault::Number("v") }),
         newer => return Err(FrameError { offset: 5, fault: FrameFault::Newer(newer) }),
     }
-    cursor.literal(",\"seq\":")?;
-    let at = cursor.at;
-    let seq = Seq(cursor.number("seq")?);
+    lexer.literal(",\"seq\":")?;
+    let at = lexer.at;
+    let seq = Seq(lexer.number("seq")?);
     if seq == Seq::ZERO {
         return Err(FrameError { offset: at, fault: FrameFault::Number("seq") });
     }
-    cursor.literal(",\"prev\":\"")?;
-    let prev = cursor.hex("prev")?;
-    cursor.literal("\",\"dur\":")?;
-    let at = cursor.at;
-    let dur = Seq(cursor.number("dur")?);
+    lexer.literal(",\"prev\":\"")?;
+    let prev = lexer.hex("prev")?;
+    lexer.literal("\",\"dur\":")?;
+    let at = lexer.at;
+    let dur = Seq(lexer.number("dur")?);
     if dur >= seq {
         return Err(FrameError { offset: at, fault: FrameFault::Number("dur") });
     }
-    cursor.literal(",\"ts\":\"")?;
-    let at = cursor.at;
-    let ts = cursor
+    lexer.literal(",\"ts\":\"")?;
+    let at = lexer.at;
+    let ts = lexer
         .bytes(TIMESTAMP_BYTES)
         .and_then(Timestamp::parse_fixed)
         .ok_or(FrameError { offset: at, fault: FrameFault::Time })?;
-    cursor.literal("\",\"actor\":\"")?;
-    let actor = cursor.text(is_actor, FrameFault::Actor)?;
-    cursor.literal("\",\"req\":\"")?;
-    let request = cursor.text(is_request, FrameFault::Request)?;
-    cursor.literal("\",\"digest\":\"")?;
-    let digest = cursor.hex("digest")?;
-    cursor.literal("\",\"ev\":[")?;
-    let start = cursor.at;
+    lexer.literal("\",\"actor\":\"")?;
+    let actor = lexer.text(is_actor, FrameFault::Actor)?;
+    lexer.literal("\",\"req\":\"")?;
+    let request = lexer.text(is_request, FrameFault::Request)?;
+    lexer.literal("\",\"digest\":\"")?;
+    let digest = lexer.hex("digest")?;
+    lexer.literal("\",\"ev\":[")?;
+    let start = lexer.at;
     let (preimage, hash) = split(line)?;
     let events = preimage
         .get(start..)
@@ -193,9 +193,9 @@ pub fn suffix_holds(line: &[u8]) -> bool {
 fn split(line: &[u8]) -> Result<(&[u8], Hash), FrameError> {
     let at = line.len().saturating_sub(SUFFIX_BYTES);
     let (preimage, suffix) = line.split_at_checked(at).unwrap_or_default();
-    let mut cursor = Cursor { line: suffix, at: 0 };
-    let parsed = cursor.literal(",\"hash\":\"").and_then(|()| cursor.hex("hash"));
-    let hash = parsed.and_then(|hash| cursor.literal("\"}").map(|()| hash));
+    let mut lexer = Lexer::new(suffix);
+    let parsed = lexer.literal(",\"hash\":\"").and_then(|()| lexer.hex("hash"));
+    let hash = parsed.and_then(|hash| lexer.literal("\"}").map(|()| hash));
     match hash {
         Ok(hash) => Ok((preimage, hash)),
         Err(error) => Err(FrameError { offset: at + error.offset, fault: error.fault }),
@@ -316,7 +316,7 @@ impl<'a> Record<'a> {
     #[must_use]
     pub fn seals(&self, segment: Seq) -> bool {
         self.actor == "system"
-            && self.request.strip_prefix(SEAL_PREFIX).is_some_and(|first| first.parse() == Ok(segment.0))
+            && self.request.strip_prefix(SEAL_PREFIX).is_some_and(|first| first == segment.to_string())
     }
 }
 
@@ -329,78 +329,4 @@ const SEAL_PREFIX: &str = "seal-";
 /// None in practice; the id is parsed like any other.
 pub fn seal_request(segment: Seq) -> Result<RequestId, crate::id::BadId> {
     format!("{SEAL_PREFIX}{segment}").parse()
-}
-
-/// The characters of a slug; which names are reserved is not a matter of the record.
-fn is_actor(text: &[u8]) -> bool {
-    let Some(name) = text.strip_prefix(b"agent/").or_else(|| text.strip_prefix(b"owner/")) else {
-        return text == b"system";
-    };
-    name.len() <= SLUG_MAX_BYTES
-        && name.first().is_some_and(u8::is_ascii_alphanumeric)
-        && name.last().is_some_and(|last| *last != b'.')
-        && name.iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-'))
-}
-
-fn is_request(text: &[u8]) -> bool {
-    text.first().is_some_and(u8::is_ascii_alphanumeric)
-        && text.iter().all(|b| {
-            b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-' | b':' | b'/' | b'@' | b'+' | b'=')
-        })
-}
-
-struct Cursor<'a> {
-    line: &'a [u8],
-    at: usize,
-}
-
-impl<'a> Cursor<'a> {
-    fn rest(&self) -> &'a [u8] {
-        self.line.get(self.at..).unwrap_or_default()
-    }
-
-    fn literal(&mut self, text: &'static str) -> Result<(), FrameError> {
-        if !self.rest().starts_with(text.as_bytes()) {
-            return Err(FrameError { offset: self.at, fault: FrameFault::Spelling(text) });
-        }
-        self.at += text.len();
-        Ok(())
-    }
-
-    fn bytes(&mut self, count: usize) -> Option<&'a [u8]> {
-        let taken = self.rest().get(..count)?;
-        self.at += count;
-        Some(taken)
-    }
-
-    fn number(&mut self, name: &'static str) -> Result<u64, FrameError> {
-        let error = FrameError { offset: self.at, fault: FrameFault::Number(name) };
-        let mut value = 0_u64;
-        let mut digits = 0;
-        for digit in self.rest().iter().take_while(|byte| byte.is_ascii_digit()).take(17) {
-            value = value * 10 + u64::from(digit - b'0');
-            digits += 1;
-        }
-        let padded = digits > 1 && self.rest().first() == Some(&b'0');
-        if digits == 0 || padded || value > SEQ_MAX {
-            return Err(error);
-        }
-        self.at += digits;
-        Ok(value)
-    }
-
-    fn hex(&mut self, name: &'static str) -> Result<Hash, FrameError> {
-        let error = FrameError { offset: self.at, fault: FrameFault::Hex(name) };
-        self.bytes(HEX_BYTES).and_then(Hash::from_hex).ok_or(error)
-    }
-
-    /// The text up to the next quote, at most 128 bytes, if `accepts` it.
-    fn text(&mut self, accepts: fn(&[u8]) -> bool, fault: FrameFault) -> Result<&'a str, FrameError> {
-        const LONGEST: usize =
-            if ACTOR_MAX_BYTES > REQUEST_MAX_BYTES { ACTOR_MAX_BYTES } else { REQUEST_MAX_BYTES };
-        let error = FrameError { offset: self.at, fault };
-        let length = self.rest().iter().take(LONGEST + 1).position(|byte| *byte == b'"').ok_or(error)?;
-        let text = self.bytes(length).filter(|text| accepts(text)).ok_or(error)?;
-        std::str::from_utf8(text).map_err(|_| error)
-    }
 }

@@ -4,6 +4,7 @@
 
 pub mod chain;
 pub mod frame;
+mod lexer;
 pub mod recover;
 pub mod survey;
 

@@ -181,6 +181,25 @@ pub enum Verdict {
     },
 }
 
+impl Verdict {
+    /// Its name in ledger-format.md.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Clean => "clean",
+            Self::Adopt => "adopt",
+            Self::Torn { .. } => "torn",
+            Self::Damaged { .. } => "damaged",
+            Self::Rollback { .. } => "rollback",
+            Self::Rewritten { .. } => "rewritten",
+            Self::FinishRotation => "finish-rotation",
+            Self::Newer { .. } => "newer",
+            Self::SyncUnknown => "sync-unknown",
+            Self::Fork { .. } => "fork",
+        }
+    }
+}
+
 /// The first record, durable before a ledger exists.
 const FIRST: Seq = Seq(1);
 

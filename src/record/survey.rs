@@ -163,10 +163,14 @@ impl Survey {
 /// The sound record at the end of `line`, and where it starts. A lost line feed, or zeroes in place of lost bytes, put
 /// a record behind other bytes on the same line; it counts as well, or one flipped bit could hide what it says.
 fn sound(line: &[u8]) -> Option<(usize, Record<'_>)> {
-    const START: &[u8] = b"{\"v\":1,\"seq\":";
-    let starts = line.windows(START.len()).enumerate().filter(|(_, window)| *window == START);
-    starts.map(|(at, _)| at).find_map(|at| {
-        let record = frame::parse(line.get(at..)?).ok()?.verify().ok()?;
-        Some((at, record))
-    })
+    let mut at = 0;
+    loop {
+        let rest = line.get(at..)?;
+        if rest.starts_with(b"{\"v\":1,\"seq\":")
+            && let Some(record) = frame::parse(rest).ok().and_then(|parsed| parsed.verify().ok())
+        {
+            return Some((at, record));
+        }
+        at += 1 + rest.iter().skip(1).position(|byte| *byte == b'{')?;
+    }
 }

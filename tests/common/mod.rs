@@ -1,5 +1,5 @@
 //! A small ledger to try things on.
-#![expect(dead_code, reason = "each test file uses its own part")]
+#![allow(dead_code, reason = "each test file uses its own part")]
 
 use std::fs;
 use std::ops::ControlFlow;
@@ -110,20 +110,38 @@ pub fn quarantined(root: &Path) -> Vec<Vec<u8>> {
     entries.map(|entry| fs::read(entry.unwrap().path()).unwrap()).collect()
 }
 
-/// Rewrites HEAD as if the machine had been started since, its check values made to hold.
-pub fn age_head(root: &Path) {
+/// Rewrites the fields of HEAD's marks, and makes their check values hold again.
+fn edit_head(root: &Path, edit: fn(&mut Vec<&str>)) {
     let path = head_path(root);
     let text = fs::read_to_string(&path).unwrap();
-    let aged: String = text
-        .lines()
-        .map(|mark| {
-            let mut fields: Vec<&str> = mark.split(' ').collect();
-            let boot = fields.len() - 2;
-            fields[boot] = "00000000-0000-0000-0000-000000000000";
-            let body = fields[..=boot].join(" ") + " ";
-            let check = Hash::blob(body.as_bytes()).to_hex();
-            format!("{body}{}\n", &check[..16])
-        })
-        .collect();
-    fs::write(path, aged).unwrap();
+    let edited = text.lines().map(|mark| {
+        let mut fields: Vec<&str> = mark.split(' ').collect();
+        fields.pop();
+        edit(&mut fields);
+        let body = fields.join(" ") + " ";
+        let check = Hash::blob(body.as_bytes()).to_hex();
+        format!("{body}{}\n", &check[..16])
+    });
+    fs::write(&path, edited.collect::<String>()).unwrap();
+}
+
+/// As if the machine had been started since HEAD was written.
+pub fn age_head(root: &Path) {
+    edit_head(root, |fields| *fields.last_mut().unwrap() = "00000000-0000-0000-0000-000000000000");
+}
+
+/// As if a sync had failed.
+pub fn poison_head(root: &Path) {
+    edit_head(root, |fields| {
+        if fields[0] == "synced" {
+            fields[6] = "1";
+        }
+    });
+}
+
+/// Replaces a file's content in place. `fs::write` would empty it first, and ext4 then waits for the disk each time.
+pub fn overwrite(path: &Path, bytes: &[u8]) {
+    let file = fs::OpenOptions::new().write(true).create(true).truncate(false).open(path).unwrap();
+    std::io::Write::write_all(&mut &file, bytes).unwrap();
+    file.set_len(bytes.len() as u64).unwrap();
 }
