@@ -36,7 +36,8 @@ pub fn parse(line: &[u8], caller: &Caller) -> Result<Submission, BadLine> {
         return Err(BadLine::TooLong { bytes: line.len() });
     }
     let malformed = |what: String| BadLine::Malformed { what };
-    let mut fields: Map<String, Value> = serde_json::from_slice(line).map_err(|error| malformed(error.to_string()))?;
+    let mut fields: Map<String, Value> =
+        serde_json::from_slice(line).map_err(|error| malformed(error.to_string()))?;
     let request = take::<RequestId>(&mut fields, "request")?;
     let caller = Caller {
         agent: take::<AgentId>(&mut fields, "agent_id")?.or_else(|| caller.agent.clone()),
@@ -50,7 +51,10 @@ pub fn parse(line: &[u8], caller: &Caller) -> Result<Submission, BadLine> {
     Ok(Submission { caller, command, request })
 }
 
-fn take<T: serde::de::DeserializeOwned>(fields: &mut Map<String, Value>, name: &str) -> Result<Option<T>, BadLine> {
+fn take<T: serde::de::DeserializeOwned>(
+    fields: &mut Map<String, Value>,
+    name: &str,
+) -> Result<Option<T>, BadLine> {
     let Some(value) = fields.remove(name) else { return Ok(None) };
     let read = serde_json::from_value(value);
     read.map(Some).map_err(|error| BadLine::Malformed { what: format!("{name}: {error}") })
@@ -81,7 +85,10 @@ mod tests {
             (r#"{"command":"todo.add","title":"a","titel":"b"}"#, "unknown field `titel`"),
             (r#"{"command":"todo.add","title":"a","request":"no spaces"}"#, "request"),
             (r#"{"command":"todo.eat","title":"a"}"#, "unknown variant"),
-            (r#"{"command":"evidence.add","kind":"note","about":"T1","summary":"b","x":1}"#, "unknown field `x`"),
+            (
+                r#"{"command":"evidence.add","kind":"note","about":"T1","summary":"b","x":1}"#,
+                "unknown field `x`",
+            ),
         ] {
             let error = parse(line.as_bytes(), &caller).unwrap_err().to_string();
             assert!(error.contains(why), "{line}: {error}");

@@ -29,7 +29,11 @@ pub struct Host<'a> {
 ///
 /// # Errors
 /// [`SubmitError`].
-pub fn submit(ledger: &mut Ledger, host: &Host<'_>, mut submission: Submission) -> Result<Answer, SubmitError> {
+pub fn submit(
+    ledger: &mut Ledger,
+    host: &Host<'_>,
+    mut submission: Submission,
+) -> Result<Answer, SubmitError> {
     attach_check(ledger, host, &mut submission)?;
     ledger.submit(&host.env, &host.wait, &submission)
 }
@@ -38,12 +42,20 @@ pub fn submit(ledger: &mut Ledger, host: &Host<'_>, mut submission: Submission) 
 ///
 /// # Errors
 /// [`SubmitError`].
-pub fn append(ledger: &mut Ledger, host: &Host<'_>, mut submission: Submission) -> Result<Answer, SubmitError> {
+pub fn append(
+    ledger: &mut Ledger,
+    host: &Host<'_>,
+    mut submission: Submission,
+) -> Result<Answer, SubmitError> {
     attach_check(ledger, host, &mut submission)?;
     ledger.append(&host.env, &host.wait, &submission)
 }
 
-fn attach_check(ledger: &mut Ledger, host: &Host<'_>, submission: &mut Submission) -> Result<(), SubmitError> {
+fn attach_check(
+    ledger: &mut Ledger,
+    host: &Host<'_>,
+    submission: &mut Submission,
+) -> Result<(), SubmitError> {
     let Some((todo, _)) = submission.command.close() else { return Ok(()) };
     if let Some(request) = &submission.request
         && ledger.find_request(request)?.is_some()

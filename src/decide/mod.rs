@@ -127,6 +127,14 @@ pub fn should_run(context: &Context<'_>) -> Result<Decision, Refusal> {
     Ok(next::next(context.state, goal_id, goal, &lane))
 }
 
+/// The goal that a reader means: the one named, the only one that is not finished, or the last one.
+///
+/// # Errors
+/// [`Refusal`] if there is none, or more than one.
+pub fn goal_of(context: &Context<'_>) -> Result<GoalId, Refusal> {
+    context.goal_for_decision().map(|(goal, _)| goal.clone())
+}
+
 /// What could run now for this caller, and why the rest cannot.
 ///
 /// # Errors

@@ -75,6 +75,12 @@ pub fn encode(events: &[Event]) -> Result<Vec<u8>, CodecError> {
     Ok(out)
 }
 
+/// The body of an event as JSON; null only if its types could not be written, which they can.
+#[must_use]
+pub fn body(event: &Event) -> serde_json::Value {
+    event.body().unwrap_or_default()
+}
+
 /// Reads the events of a record, strictly: canonical spelling, known kinds, known fields.
 ///
 /// # Errors

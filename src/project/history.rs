@@ -29,8 +29,12 @@ impl Line {
     /// The events of a record that touch the thing named; `None` if none does. Without a name, all of them.
     #[must_use]
     pub fn of(entry: &Entry<'_>, about: Option<&str>) -> Option<Self> {
-        let events: Vec<Event> =
-            entry.events.iter().filter(|event| about.is_none_or(|id| touches(event).contains(id))).cloned().collect();
+        let events: Vec<Event> = entry
+            .events
+            .iter()
+            .filter(|event| about.is_none_or(|id| touches(event).contains(id)))
+            .cloned()
+            .collect();
         (!events.is_empty()).then(|| Self {
             seq: entry.at.seq,
             ts: entry.at.ts,
@@ -118,7 +122,9 @@ impl Touched {
                 self.target(&e.on);
                 self.add([e.from.actor.name(), e.to.actor.name()]);
             }
-            Event::TurnOpened(e) => self.add([e.id.to_string(), e.todo.to_string(), e.holder.actor.name().to_owned()]),
+            Event::TurnOpened(e) => {
+                self.add([e.id.to_string(), e.todo.to_string(), e.holder.actor.name().to_owned()])
+            }
             Event::TurnClosed(e) => self.one(&e.id),
             _ => {}
         }
@@ -137,7 +143,9 @@ impl Touched {
             Event::GoalResumed(e) => self.one(&e.goal),
             Event::GoalCompleted(e) => self.one(&e.goal),
             Event::GoalAbandoned(e) => self.one(&e.goal),
-            Event::AcceptanceMet(e) => self.add([e.goal.to_string(), e.criterion.to_string(), e.evidence.to_string()]),
+            Event::AcceptanceMet(e) => {
+                self.add([e.goal.to_string(), e.criterion.to_string(), e.evidence.to_string()])
+            }
             Event::AcceptanceReopened(e) => self.add([e.goal.to_string(), e.criterion.to_string()]),
             Event::EvidenceRecorded(e) => {
                 self.one(&e.id);

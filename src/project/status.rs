@@ -52,7 +52,8 @@ pub struct Status<'a> {
 pub fn status<'a>(state: &'a State, id: &'a GoalId, goal: &'a Goal, now: Timestamp) -> Status<'a> {
     // A reader that holds nothing and can do everything an agent can: what hinders it hinders everyone.
     let reader = Holder { actor: Actor::System, session: None };
-    let capabilities: BTreeSet<_> = state.todos.values().flat_map(|todo| todo.spec.requires.iter().cloned()).collect();
+    let capabilities: BTreeSet<_> =
+        state.todos.values().flat_map(|todo| todo.spec.requires.iter().cloned()).collect();
     let lane = Lane { goal: id, holder: &reader, capabilities: &capabilities, now };
     let frontier = frontier(state, &lane);
     let person = |todo: &Todo| todo.spec.class == TodoClass::UserAction;
@@ -80,7 +81,12 @@ pub fn status<'a>(state: &'a State, id: &'a GoalId, goal: &'a Goal, now: Timesta
     Status {
         id,
         goal,
-        gates: state.gates.iter().filter(|(_, gate)| gate.goal == *id).map(|(id, gate)| (*id, gate)).collect(),
+        gates: state
+            .gates
+            .iter()
+            .filter(|(_, gate)| gate.goal == *id)
+            .map(|(id, gate)| (*id, gate))
+            .collect(),
         user_actions,
         running,
         ready,

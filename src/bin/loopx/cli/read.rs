@@ -18,7 +18,9 @@ pub enum AsOf {
 fn as_of(text: &str) -> Result<AsOf, String> {
     match text.parse() {
         Ok(seq) => Ok(AsOf::Seq(seq)),
-        Err(_) => instant(text).map(AsOf::Time).map_err(|_| "expected a record such as #118, or an instant".to_owned()),
+        Err(_) => instant(text)
+            .map(AsOf::Time)
+            .map_err(|_| "expected a record such as #118, or an instant".to_owned()),
     }
 }
 

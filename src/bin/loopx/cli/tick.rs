@@ -246,10 +246,12 @@ fn outcome(text: &str) -> Result<loopx::event::DeliveryOutcome, String> {
 
 /// A word of one of the closed sets, by the same spelling as in the log.
 pub(super) fn word<T: serde::de::DeserializeOwned>(text: &str, expected: &str) -> Result<T, String> {
-    serde_json::from_value(serde_json::Value::String(text.to_owned())).map_err(|_| format!("expected {expected}"))
+    serde_json::from_value(serde_json::Value::String(text.to_owned()))
+        .map_err(|_| format!("expected {expected}"))
 }
 
 /// An instant as a person types it.
 pub(super) fn instant(text: &str) -> Result<Timestamp, String> {
-    Timestamp::parse_loose(text).ok_or_else(|| "expected an instant such as 2026-12-03 or \"2026-12-03 18:00\" (UTC)".to_owned())
+    Timestamp::parse_loose(text)
+        .ok_or_else(|| "expected an instant such as 2026-12-03 or \"2026-12-03 18:00\" (UTC)".to_owned())
 }

@@ -1,0 +1,70 @@
+//! The only place that reads the process's surroundings: environment, working directory, clock, random source.
+
+use std::ffi::OsString;
+use std::io::IsTerminal;
+use std::path::PathBuf;
+
+use loopx::time::Timestamp;
+
+/// What the process was started with.
+#[derive(Debug, Clone)]
+pub struct Environment {
+    /// `LOOPX_DIR`.
+    pub dir: Option<PathBuf>,
+    /// `LOOPX_GOAL`.
+    pub goal: Option<String>,
+    /// `LOOPX_AGENT`.
+    pub agent: Option<String>,
+    /// `LOOPX_SESSION`.
+    pub session: Option<String>,
+    /// `PATH`, for checks.
+    pub path: Option<OsString>,
+    /// `HOME`, for checks.
+    pub home: Option<OsString>,
+    /// The working directory.
+    pub cwd: PathBuf,
+    /// Whether standard error is a terminal.
+    pub stderr_is_terminal: bool,
+    /// The command, for those who wait for the lock.
+    pub command: String,
+}
+
+impl Environment {
+    /// Reads it. An empty variable is an absent one.
+    #[expect(clippy::disallowed_methods, reason = "this is the one place that reads the environment")]
+    pub fn read() -> Self {
+        let os = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+        let text = |name: &str| os(name).map(|value| value.to_string_lossy().into_owned());
+        let words: Vec<String> =
+            std::env::args_os().skip(1).take(2).map(|word| word.to_string_lossy().into_owned()).collect();
+        Self {
+            dir: os("LOOPX_DIR").map(PathBuf::from),
+            goal: text("LOOPX_GOAL"),
+            agent: text("LOOPX_AGENT"),
+            session: text("LOOPX_SESSION"),
+            path: os("PATH"),
+            home: os("HOME"),
+            cwd: std::env::current_dir().unwrap_or_default(),
+            stderr_is_terminal: std::io::stderr().is_terminal(),
+            command: words.join(" "),
+        }
+    }
+}
+
+/// The time now. A build with debug assertions takes it from `LOOPX_TEST_NOW` if that is set, so that tests can hold
+/// it still; a release never does.
+#[expect(clippy::disallowed_methods, reason = "this is the one clock")]
+pub fn now() -> Timestamp {
+    #[cfg(debug_assertions)]
+    if let Some(fixed) = std::env::var("LOOPX_TEST_NOW").ok().and_then(|text| Timestamp::parse_loose(&text)) {
+        return fixed;
+    }
+    let since_epoch = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    Timestamp::from_micros(i64::try_from(since_epoch.as_micros()).unwrap_or(i64::MAX))
+}
+
+/// A fresh ULID.
+#[expect(clippy::disallowed_methods, reason = "this is the one source of ids")]
+pub fn ulid() -> ulid::Ulid {
+    ulid::Ulid::new()
+}

@@ -1,0 +1,305 @@
+//! A decision: in one line for an agent, in LoopX's shape for its scripts, and with its trace for whoever asks why.
+
+use loopx::decide::{Decision, PlanCause, Verdict};
+use loopx::event::Event;
+use loopx::id::{GateId, TodoId, TurnId};
+use loopx::ledger::Committed;
+use loopx::project::escape::terminal;
+use loopx::state::{Quota, State};
+use loopx::time::{DurationMs, Timestamp};
+use serde_json::{Map, Value, json};
+
+use super::{Output, value};
+use crate::failure::{exit, when};
+
+/// The exit code of `next --exit-code`.
+pub const fn exit_code(verdict: &Verdict) -> u8 {
+    match verdict {
+        Verdict::Run { .. } => exit::DONE,
+        Verdict::Wait => exit::WAIT,
+        Verdict::Ask { .. } => exit::ASK,
+        Verdict::Plan { .. } => exit::PLAN,
+        Verdict::Done => exit::GOAL_DONE,
+    }
+}
+
+/// The answer of `next` when a turn was opened: the todo, its limits, and the command that ends the turn.
+pub fn opened(committed: &Committed, todo: TodoId, turn: TurnId) -> Output {
+    let state = &committed.state;
+    let mut lines = run_lines(state, todo, Some(turn), committed.at.ts);
+    let taken = committed.events.iter().find_map(|event| match event {
+        Event::LeaseTakenOver(e) => Some(format!("  taken over from {}, whose lease expired\n", e.from)),
+        _ => None,
+    });
+    lines.push_str(&taken.unwrap_or_default());
+    let keys = run_keys(state, todo, Some(turn));
+    Output { keys, ..Output::text(lines) }.with("verdict", "RUN")
+}
+
+fn run_keys(state: &State, id: TodoId, turn: Option<TurnId>) -> Map<String, Value> {
+    let mut keys = Map::new();
+    let Some(todo) = state.todos.get(&id) else { return keys };
+    let claim = todo.claim.as_ref();
+    keys.insert(
+        "todo".to_owned(),
+        json!({
+            "id": id, "title": todo.spec.title, "priority": value(&todo.spec.priority), "done_when": todo.spec.done_when,
+            "write": todo.spec.write, "check": todo.spec.check, "goal": todo.goal, "epoch": todo.epoch,
+            "lease_until": claim.and_then(|claim| claim.lease.as_ref()).map(|lease| lease.until),
+            "lease_token": claim.and_then(|claim| claim.lease.as_ref()).map(|lease| lease.token),
+        }),
+    );
+    keys.insert("turn".to_owned(), json!({"id": turn}));
+    keys.insert("next_commands".to_owned(), value(&[follow_up(id)]));
+    keys
+}
+
+fn follow_up(todo: TodoId) -> String {
+    format!("loopx done {todo} --proof \"CMD => RESULT\" --next \"TEXT\"")
+}
+
+fn run_lines(state: &State, id: TodoId, turn: Option<TurnId>, now: Timestamp) -> String {
+    let Some(todo) = state.todos.get(&id) else { return format!("RUN {id}\n") };
+    let lease = todo.claim.as_ref().and_then(|claim| claim.lease.as_ref());
+    let mut facts = vec![super::event_word(&todo.spec.priority)];
+    facts.extend(turn.map(|turn| format!("turn {turn}")));
+    facts.extend(lease.map(|lease| format!("lease {}", DurationMs(lease.until.ms_since(now)))));
+    let mut out = format!("RUN {id}  {}  {}\n", terminal(todo.spec.title.as_str()), facts.join(", "));
+    let mut bounds = Vec::new();
+    bounds.extend(todo.spec.done_when.as_ref().map(|text| format!("done when  {}", terminal(text.as_str()))));
+    if !todo.spec.check.is_empty() {
+        bounds.push(format!("check  {}", terminal(&todo.spec.check.join(" "))));
+    }
+    if !todo.spec.write.is_empty() {
+        let scope: Vec<String> = todo.spec.write.iter().map(ToString::to_string).collect();
+        bounds.push(format!("writes  {}", terminal(&scope.join(" "))));
+    }
+    for bound in bounds {
+        out.push_str(&format!("  {bound}\n"));
+    }
+    out.push_str(&format!("  then  {} | --no-follow-up \"WHY\"\n", follow_up(id)));
+    out
+}
+
+/// A decision that appended nothing.
+pub fn quiet(state: &State, decision: &Decision) -> Output {
+    let mut out = match &decision.verdict {
+        Verdict::Run { todo, turn, .. } => run_lines(state, *todo, *turn, decision.now),
+        Verdict::Ask { gates, user_actions } => ask_lines(state, decision, gates, user_actions),
+        Verdict::Plan { cause } => plan_lines(cause),
+        Verdict::Wait => wait_line(decision),
+        Verdict::Done => format!("DONE goal {} is finished\n", decision.goal),
+    };
+    let asked: &[GateId] = match &decision.verdict {
+        Verdict::Ask { gates, .. } => gates,
+        Verdict::Run { .. } | Verdict::Plan { .. } | Verdict::Wait | Verdict::Done => &[],
+    };
+    for gate in decision.questions.iter().filter(|gate| !asked.contains(gate)) {
+        out.push_str(&format!("  open question {gate}  {}\n", question(state, *gate)));
+    }
+    let mut keys = match &decision.verdict {
+        Verdict::Run { todo, turn, .. } => run_keys(state, *todo, *turn),
+        Verdict::Ask { .. } | Verdict::Plan { .. } | Verdict::Wait | Verdict::Done => Map::new(),
+    };
+    keys.insert("verdict".to_owned(), decision.verdict.word().into());
+    keys.insert("mode".to_owned(), decision.mode.word().into());
+    keys.insert("wake".to_owned(), value(&decision.wake));
+    keys.insert("questions".to_owned(), questions(state, &decision.questions));
+    keys.insert("user_actions".to_owned(), value(&decision.user_actions));
+    keys.entry("next_commands").or_insert_with(|| value(&next_commands(decision)));
+    Output { keys, ..Output::text(out) }
+}
+
+fn question(state: &State, gate: GateId) -> String {
+    state.gates.get(&gate).map(|gate| terminal(gate.question.as_str())).unwrap_or_default()
+}
+
+fn questions(state: &State, gates: &[GateId]) -> Value {
+    let one = |id: &GateId| {
+        let gate = state.gates.get(id)?;
+        Some(json!({
+            "id": id, "question": gate.question, "options": gate.options, "asked": gate.asked, "by": gate.by,
+            "blocks": value(&gate.blocks), "evidence": gate.evidence,
+        }))
+    };
+    Value::Array(gates.iter().filter_map(one).collect())
+}
+
+fn ask_lines(state: &State, decision: &Decision, gates: &[GateId], user_actions: &[TodoId]) -> String {
+    let mut out = String::new();
+    for id in gates {
+        let Some(gate) = state.gates.get(id) else { continue };
+        let options: Vec<String> = gate.options.iter().map(ToString::to_string).collect();
+        let options = if options.is_empty() { "approve, reject".to_owned() } else { options.join(", ") };
+        let blocks: Vec<String> = gate.blocks.todos.iter().map(ToString::to_string).collect();
+        let blocks = if gate.blocks.all { "everything".to_owned() } else { blocks.join(", ") };
+        let blocks = if blocks.is_empty() { String::new() } else { format!("blocks {blocks}; ") };
+        let answer = gate.options.first().map_or_else(|| "approve".to_owned(), ToString::to_string);
+        out.push_str(&format!("ASK {id}  {}  {blocks}options {options}\n", terminal(gate.question.as_str())));
+        out.push_str(&format!(
+            "  asked {} ago by {}. Only an owner can answer: loopx gate decide {id} {answer} --why \"...\"\n",
+            DurationMs(decision.now.ms_since(gate.asked)),
+            gate.by.name(),
+        ));
+    }
+    for id in user_actions {
+        let title = state.todos.get(id).map(|todo| terminal(todo.spec.title.as_str())).unwrap_or_default();
+        out.push_str(&format!("ASK {id}  {title}  only a person can do it\n"));
+    }
+    if out.is_empty() { "ASK a person\n".to_owned() } else { out }
+}
+
+fn plan_lines(cause: &PlanCause) -> String {
+    match cause {
+        PlanCause::Accepted => {
+            "PLAN every criterion is met and nothing is open\n  then  loopx goal complete --why \"...\"\n"
+                .to_owned()
+        }
+        PlanCause::Empty { unmet } if unmet.is_empty() => {
+            "PLAN nothing is open\n  then  loopx add \"...\"\n".to_owned()
+        }
+        PlanCause::Empty { unmet } => {
+            let open: Vec<String> = unmet.iter().map(ToString::to_string).collect();
+            let first = open.first().cloned().unwrap_or_default();
+            format!(
+                "PLAN nothing is open and {} not met\n  then  loopx add \"...\" --serves {first}\n",
+                open.join(", ")
+            )
+        }
+        PlanCause::Stuck { todos } => {
+            let stuck: Vec<String> = todos.iter().map(ToString::to_string).collect();
+            let first = stuck.first().cloned().unwrap_or_default();
+            format!(
+                "PLAN {} stuck\n  then  loopx ready --explain | loopx todo reopen {first} --why \"...\"\n",
+                stuck.join(", ")
+            )
+        }
+    }
+}
+
+fn wait_line(decision: &Decision) -> String {
+    let at = decision.wake.at.map(|at| format!(" until {}", when(at, decision.now))).unwrap_or_default();
+    let on = if decision.wake.on.is_empty() {
+        String::new()
+    } else {
+        format!(" (or {})", decision.wake.on.join(", "))
+    };
+    format!("WAIT {}{at}{on}\n", decision.mode.word().replace('_', " "))
+}
+
+/// The commands that make sense now, complete.
+fn next_commands(decision: &Decision) -> Vec<String> {
+    match &decision.verdict {
+        Verdict::Run { .. } => vec!["loopx next".to_owned()],
+        Verdict::Ask { gates, .. } => gates.iter().map(|gate| format!("loopx gate show {gate}")).collect(),
+        Verdict::Plan { cause: PlanCause::Accepted } => vec!["loopx goal complete --why \"...\"".to_owned()],
+        Verdict::Plan { cause: PlanCause::Empty { .. } } => vec!["loopx add \"...\"".to_owned()],
+        Verdict::Plan { cause: PlanCause::Stuck { .. } } => vec!["loopx ready --explain".to_owned()],
+        Verdict::Wait | Verdict::Done => Vec::new(),
+    }
+}
+
+/// The rules that were tried, one a line.
+pub fn trace_lines(decision: &Decision) -> String {
+    let line = |tried: &loopx::decide::next::Tried| {
+        let mark = if tried.passed { "yes" } else { "no " };
+        format!("  {:>2} {mark} {}  {}\n", tried.row, tried.rule, terminal(&tried.facts.join(", ")))
+    };
+    decision.trace.iter().map(line).collect()
+}
+
+/// `quota should-run`: LoopX's packet, with our verdict beside it.
+pub fn should_run(state: &State, decision: &Decision, detail: bool) -> Output {
+    let mut output = quiet(state, decision);
+    let run = matches!(decision.verdict, Verdict::Run { .. });
+    let action = !decision.questions.is_empty() || !decision.user_actions.is_empty();
+    let selected = match &decision.verdict {
+        Verdict::Run { todo, .. } => {
+            let title = state.todos.get(todo).map(|todo| &todo.spec.title);
+            json!({"todo_id": todo, "title": title})
+        }
+        Verdict::Ask { .. } | Verdict::Plan { .. } | Verdict::Wait | Verdict::Done => Value::Null,
+    };
+    let quota = state.quotas.get(&decision.goal);
+    let commands = next_commands(decision);
+    let contract = json!({
+        "mode": decision.mode.word(),
+        "user_channel": {"action_required": action, "notify": action, "todos": decision.user_actions},
+        "agent_channel": {
+            "must_attempt": run, "delivery_allowed": run,
+            "quiet_noop_allowed": matches!(decision.verdict, Verdict::Wait | Verdict::Done),
+            "primary_action": commands.first(),
+        },
+        "cli_channel": {
+            "next_cli_actions": commands, "spend_allowed_now": false, "spend_after_validation": run,
+            "spend_policy": "once per turn, with an accountable outcome",
+        },
+    });
+    let cadence = decision.mode.cadence_minutes();
+    let head = json!([decision.mode.word(), selected, decision.questions]);
+    let token = loopx::hash::Hash::blob(head.to_string().as_bytes()).short();
+    let keys = [
+        ("should_run", json!(run)),
+        ("decision", json!(decision.verdict.word().to_lowercase())),
+        ("reason", json!(reason(decision))),
+        ("effective_action", json!(decision.mode.word())),
+        ("selected_todo", selected),
+        ("interaction_contract", contract),
+        (
+            "scheduler_hint",
+            json!({
+                "action": if cadence.is_empty() { "stop" } else { "continue" },
+                "cadence_class": decision.mode.word(), "cadence_minutes": cadence, "reset_token": token,
+            }),
+        ),
+        ("quota", quota_keys(quota, decision.now)),
+    ];
+    for (key, value) in keys {
+        output.keys.insert(key.to_owned(), value);
+    }
+    output.keys.remove("next_commands");
+    if detail {
+        output.keys.insert("trace".to_owned(), value(&decision.trace));
+        output.text.push_str(&trace_lines(decision));
+    } else {
+        output.keys.remove("questions");
+        let deciding = decision.trace.last();
+        output.keys.insert("trace".to_owned(), value(&deciding));
+    }
+    output
+}
+
+/// The fact that decided, in words.
+fn reason(decision: &Decision) -> String {
+    let Some(last) = decision.trace.last() else { return String::new() };
+    if last.facts.is_empty() {
+        last.rule.to_owned()
+    } else {
+        format!("{}: {}", last.rule, last.facts.join(", "))
+    }
+}
+
+/// The numbers of a quota.
+pub fn quota_keys(quota: Option<&Quota>, now: Timestamp) -> Value {
+    let setting = quota.and_then(|quota| quota.setting.as_ref());
+    let allowed = quota.and_then(Quota::allowed_slots);
+    let spent = quota.map_or(0, |quota| quota.spent_slots(now));
+    let state = match (setting, allowed) {
+        (None, _) => "not_set",
+        (Some(_), None) => "unlimited",
+        (Some(_), Some(0)) => "zero",
+        (Some(_), Some(allowed)) if spent >= allowed => "throttled",
+        (Some(_), Some(_)) => "available",
+    };
+    let window_ms = quota.map_or(loopx::state::DEFAULT_WINDOW_MS, Quota::window_ms);
+    let slot_ms = setting.map_or(loopx::state::DEFAULT_SLOT_MS, |setting| setting.slot_ms);
+    let compute = setting.and_then(|setting| match setting.allowance {
+        loopx::event::Allowance::Share { milli } => Some(format!("{}.{:03}", milli / 1_000, milli % 1_000)),
+        loopx::event::Allowance::Unlimited | loopx::event::Allowance::Slots { .. } => None,
+    });
+    json!({
+        "compute": compute, "window_hours": window_ms / 3_600_000, "window_ms": window_ms,
+        "slot_minutes": slot_ms / 60_000, "slot_ms": slot_ms, "allowed_slots": allowed, "spent_slots": spent,
+        "state": state,
+    })
+}

@@ -1,0 +1,254 @@
+//! One event as a short sentence.
+
+use loopx::event::{Allowance, Continuation, Event, GateOutcome, GoalChange, TodoChange};
+use loopx::project::escape::terminal;
+use loopx::text::Text;
+
+use super::event_word as word;
+
+fn quoted(text: &Text) -> String {
+    format!("\"{}\"", terminal(text.as_str()))
+}
+
+fn list<T: ToString>(ids: &[T]) -> String {
+    ids.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}
+
+/// The sentence. User text in it is escaped for a terminal.
+pub fn sentence(event: &Event) -> String {
+    match event {
+        Event::LedgerCreated(e) => format!("ledger {} created by {}", e.ledger, terminal(e.program.as_str())),
+        Event::LedgerRecovered(e) => {
+            format!(
+                "recovered: {} torn bytes moved to quarantine/{}",
+                e.cut_bytes,
+                terminal(e.quarantine.as_str())
+            )
+        }
+        Event::LedgerSealed(e) => format!("segment {} sealed", e.segment),
+        Event::AgentRegistered(e) => format!("agent {} registered", e.agent),
+        Event::AgentRetired(e) => format!("agent {} retired: {}", e.agent, quoted(&e.why)),
+        Event::OwnerRegistered(e) => format!("owner {} registered", e.owner),
+        Event::OwnerRevoked(e) => format!("owner {} revoked: {}", e.owner, quoted(&e.why)),
+        Event::GoalStarted(e) => format!("goal {} started: {}", e.goal, quoted(&e.objective)),
+        Event::GoalChanged(e) => {
+            let changes: Vec<String> = e.changes.iter().map(goal_change).collect();
+            format!("goal {} changed: {}; reason {}", e.goal, changes.join("; "), quoted(&e.reason))
+        }
+        Event::GoalPaused(e) => format!("goal {} paused: {}", e.goal, quoted(&e.why)),
+        Event::GoalResumed(e) => format!("goal {} resumed: {}", e.goal, quoted(&e.why)),
+        Event::GoalCompleted(e) => format!("goal {} completed: {}", e.goal, quoted(&e.why)),
+        Event::GoalAbandoned(e) => format!("goal {} abandoned: {}", e.goal, quoted(&e.why)),
+        Event::AcceptanceMet(e) => format!("{} met on {}", e.criterion, e.evidence),
+        Event::AcceptanceReopened(e) => format!("{} open again: {}", e.criterion, quoted(&e.why)),
+        Event::StateRefreshed(e) => format!("note for the next turn: {}", quoted(&e.next_action)),
+        Event::TodoAdded(_)
+        | Event::TodoChanged(_)
+        | Event::TodoBlocked(_)
+        | Event::TodoDeferred(_)
+        | Event::TodoReopened(_)
+        | Event::TodoCompleted(_)
+        | Event::TodoSuperseded(_)
+        | Event::TodoCancelled(_) => todo(event),
+        Event::GateOpened(_) | Event::GateDecided(_) | Event::GateWithdrawn(_) => gate(event),
+        Event::ClaimTaken(_)
+        | Event::ClaimReleased(_)
+        | Event::ClaimHandedOver(_)
+        | Event::LeaseGranted(_)
+        | Event::LeaseRenewed(_)
+        | Event::LeaseReleased(_)
+        | Event::LeaseTakenOver(_)
+        | Event::TurnOpened(_)
+        | Event::TurnClosed(_) => hold(event),
+        Event::EvidenceRecorded(_)
+        | Event::EvidenceInvalidated(_)
+        | Event::EvidenceSuperseded(_)
+        | Event::QuotaSet(_)
+        | Event::QuotaSpent(_)
+        | Event::QuotaVoided(_) => account(event),
+        Event::MetricDefined(_)
+        | Event::DatasetRegistered(_)
+        | Event::HypothesisProposed(_)
+        | Event::ExperimentRegistered(_)
+        | Event::TrialStarted(_)
+        | Event::TrialEnded(_)
+        | Event::PromotionRecorded(_) => lineage(event),
+    }
+}
+
+fn goal_change(change: &GoalChange) -> String {
+    match change {
+        GoalChange::Objective { old, new } => format!("objective {} -> {}", quoted(old), quoted(new)),
+        GoalChange::Criterion { id, old: None, new: Some(new) } => format!("{id} added {}", quoted(new)),
+        GoalChange::Criterion { id, .. } => format!("{id} dropped"),
+        GoalChange::Write { old, new } => format!("write scope [{}] -> [{}]", list(old), list(new)),
+    }
+}
+
+fn todo(event: &Event) -> String {
+    match event {
+        Event::TodoAdded(e) => format!("{} added {}", e.id, quoted(&e.spec.title)),
+        Event::TodoChanged(e) => {
+            let changes: Vec<String> = e.changes.iter().map(todo_change).collect();
+            format!("{} changed: {}", e.id, changes.join("; "))
+        }
+        Event::TodoBlocked(e) => format!("{} blocked: {}", e.id, quoted(&e.why)),
+        Event::TodoDeferred(e) => {
+            let until = e.until.map_or_else(|| "until it is reopened".to_owned(), |at| format!("until {at}"));
+            format!("{} deferred {until}: {}", e.id, quoted(&e.why))
+        }
+        Event::TodoReopened(e) => format!("{} reopened: {}", e.id, quoted(&e.why)),
+        Event::TodoCompleted(e) => {
+            format!("{} completed on {}; {}", e.id, list(&e.evidence), continuation(&e.continuation))
+        }
+        Event::TodoSuperseded(e) => format!("{} superseded by {}: {}", e.id, e.by, quoted(&e.why)),
+        Event::TodoCancelled(e) => format!("{} cancelled: {}", e.id, quoted(&e.why)),
+        _ => event.kind().to_owned(),
+    }
+}
+
+fn todo_change(change: &TodoChange) -> String {
+    match change {
+        TodoChange::Title { old, new } => format!("title {} -> {}", quoted(old), quoted(new)),
+        TodoChange::Priority { old, new } => format!("priority {} -> {}", word(old), word(new)),
+        TodoChange::DoneWhen { new, .. } => format!("done when {}", quoted(new)),
+    }
+}
+
+fn continuation(then: &Continuation) -> String {
+    match then {
+        Continuation::Successors { todos } => format!("next {}", list(todos)),
+        Continuation::HandOver { agent, todo } => format!("handed over to {agent} as {todo}"),
+        Continuation::WaitForTodo { todo } => format!("waits for {todo}"),
+        Continuation::WaitForGate { gate } => format!("waits for {gate}"),
+        Continuation::WaitUntil { at } => format!("waits until {at}"),
+        Continuation::NoFollowUp { why } => format!("no follow-up: {}", quoted(why)),
+    }
+}
+
+fn gate(event: &Event) -> String {
+    match event {
+        Event::GateOpened(e) => {
+            let blocks = match (&e.blocks.all, e.blocks.todos.is_empty(), e.blocks.agents.is_empty()) {
+                (true, ..) => "; blocks everything".to_owned(),
+                (false, true, true) => String::new(),
+                _ => format!("; blocks {}", [list(&e.blocks.todos), list(&e.blocks.agents)].join(" ").trim()),
+            };
+            format!("{} asked {}{blocks}", e.id, quoted(&e.question))
+        }
+        Event::GateDecided(e) => {
+            let outcome = match &e.outcome {
+                GateOutcome::Approve => "approved".to_owned(),
+                GateOutcome::Reject => "rejected".to_owned(),
+                GateOutcome::Defer => "deferred".to_owned(),
+                GateOutcome::Choice { option } => format!("answered `{option}`"),
+            };
+            format!("{} {outcome} (unsigned): {}", e.id, quoted(&e.why))
+        }
+        Event::GateWithdrawn(e) => format!("{} withdrawn: {}", e.id, quoted(&e.why)),
+        _ => event.kind().to_owned(),
+    }
+}
+
+fn hold(event: &Event) -> String {
+    match event {
+        Event::ClaimTaken(e) => format!("{} claimed by {}, epoch {}", e.todo, e.holder, e.epoch),
+        Event::ClaimReleased(e) => format!("{} given back: {}", e.todo, quoted(&e.why)),
+        Event::ClaimHandedOver(e) => {
+            format!(
+                "{} handed over from {} to {}, epoch {}: {}",
+                e.todo,
+                e.from,
+                e.to,
+                e.epoch,
+                quoted(&e.why)
+            )
+        }
+        Event::LeaseGranted(e) => format!("{} leased by {} until {}", e.on, e.holder, e.until),
+        Event::LeaseRenewed(e) => format!("lease on {} renewed until {}", e.on, e.until),
+        Event::LeaseReleased(e) => format!("{} given back", e.on),
+        Event::LeaseTakenOver(e) => {
+            format!(
+                "{} taken over by {} from {}, whose lease expired {}, epoch {}",
+                e.on, e.to, e.from, e.expired, e.epoch
+            )
+        }
+        Event::TurnOpened(e) => format!("turn {} opened on {} by {}", e.id, e.todo, e.holder),
+        Event::TurnClosed(e) => {
+            let why = e.why.as_ref().map(|why| format!(": {}", quoted(why))).unwrap_or_default();
+            format!("turn {} closed, {}{why}", e.id, word(&e.end))
+        }
+        _ => event.kind().to_owned(),
+    }
+}
+
+fn account(event: &Event) -> String {
+    match event {
+        Event::EvidenceRecorded(e) => {
+            let source = e
+                .source
+                .as_ref()
+                .map(|source| format!("{} => ", terminal(source.as_str())))
+                .unwrap_or_default();
+            format!(
+                "{} recorded about {} ({}): {source}{}",
+                e.id,
+                e.about,
+                word(&e.kind),
+                terminal(e.summary.as_str())
+            )
+        }
+        Event::EvidenceInvalidated(e) => {
+            format!("{} invalidated, {}: {}", e.id, word(&e.cause), quoted(&e.why))
+        }
+        Event::EvidenceSuperseded(e) => format!("{} superseded by {}: {}", e.id, e.by, quoted(&e.why)),
+        Event::QuotaSet(e) => {
+            let allowance = match &e.allowance {
+                Allowance::Unlimited => "unlimited".to_owned(),
+                Allowance::Slots { slots } => format!("{slots} slots"),
+                Allowance::Share { milli } => format!("share {}.{:03}", milli / 1_000, milli % 1_000),
+            };
+            format!("quota of {} set to {allowance} in {} s: {}", e.goal, e.window_ms / 1_000, quoted(&e.why))
+        }
+        Event::QuotaSpent(e) => {
+            let plural = if e.slots == 1 { "" } else { "s" };
+            format!("{} slot{plural} spent for {} on {}", e.slots, e.turn, e.todo)
+        }
+        Event::QuotaVoided(e) => format!("spend #{} voided: {}", e.spend, quoted(&e.why)),
+        _ => event.kind().to_owned(),
+    }
+}
+
+fn lineage(event: &Event) -> String {
+    match event {
+        Event::MetricDefined(e) => {
+            format!("metric {} defined, {}: {}", e.metric, word(&e.direction), quoted(&e.title))
+        }
+        Event::DatasetRegistered(e) => {
+            format!(
+                "data set {} registered, {}, {} rows: {}",
+                e.dataset,
+                word(&e.split),
+                e.rows,
+                quoted(&e.title)
+            )
+        }
+        Event::HypothesisProposed(e) => format!("{} proposed: {}", e.id, quoted(&e.text)),
+        Event::ExperimentRegistered(e) => {
+            format!("{} registered, tests {}: {}", e.id, e.tests, quoted(&e.config))
+        }
+        Event::TrialStarted(e) => format!("{} started, {} with seed {}", e.id, e.experiment, e.seed),
+        Event::TrialEnded(e) => format!("{} ended, {}", e.id, word(&e.end)),
+        Event::PromotionRecorded(e) => {
+            format!(
+                "{} promoted into {} on {}, citing {}: {}",
+                e.id,
+                e.slot,
+                e.gate,
+                list(&e.cites),
+                quoted(&e.title)
+            )
+        }
+        _ => event.kind().to_owned(),
+    }
+}

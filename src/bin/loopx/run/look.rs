@@ -1,0 +1,297 @@
+//! Reading what is so.
+
+use loopx::decide::{self, Context};
+use loopx::id::{GoalId, Seq};
+use loopx::ledger::{Entry, Ledger};
+use loopx::project::escape::terminal;
+use loopx::project::history::Line;
+use loopx::project::status;
+use loopx::state::State;
+use loopx::time::Timestamp;
+use serde_json::{Value, json};
+
+use super::Session;
+use crate::cli::{self, AsOf, Top};
+use crate::failure::{Failure, when};
+use crate::render::{Output, decision, status as render, thing, value};
+
+/// Says at which record an answer was made.
+pub fn headed(output: Output, ledger: &Ledger) -> Output {
+    output.at(ledger.head().seq, ledger.head().hash)
+}
+
+/// `ready`
+pub fn ready(session: &Session<'_>, args: &cli::Ready) -> Result<Output, Failure> {
+    let ledger = session.open()?;
+    let (_, frontier) = session.ask(&ledger, decide::ready)?;
+    let state = ledger.state();
+    let title = |id: &loopx::id::TodoId| {
+        state.todos.get(id).map(|todo| terminal(todo.spec.title.as_str())).unwrap_or_default()
+    };
+    let mut text = String::new();
+    for id in &frontier.runnable {
+        text.push_str(&format!("{id}  {}\n", title(id)));
+    }
+    if frontier.runnable.is_empty() {
+        text.push_str("nothing is ready\n");
+    }
+    if args.explain {
+        for (id, found) in &frontier.waiting {
+            let why: Vec<String> = found.iter().map(|found| terminal(&found.to_string())).collect();
+            text.push_str(&format!("{id}  {}  not ready: {}\n", title(id), why.join("; ")));
+        }
+    } else if !frontier.waiting.is_empty() {
+        text.push_str(&format!("{} not ready: loopx ready --explain\n", frontier.waiting.len()));
+    }
+    let waiting: Vec<Value> = frontier
+        .waiting
+        .iter()
+        .map(|(id, found)| {
+            let why: Vec<String> = found.iter().map(ToString::to_string).collect();
+            json!({"id": id, "why": why})
+        })
+        .collect();
+    let output = Output::text(text).with("ready", value(&frontier.runnable)).with("waiting", waiting);
+    Ok(headed(output, &ledger))
+}
+
+/// `quota should-run`
+pub fn should_run(session: &Session<'_>, args: &cli::ShouldRun) -> Result<Output, Failure> {
+    let ledger = session.open()?;
+    let decided = session.ask(&ledger, decide::should_run)?;
+    Ok(headed(decision::should_run(ledger.state(), &decided, args.include_detail), &ledger))
+}
+
+/// The goal that a reader means: the one named, or the one that a decision would be about.
+fn goal_of(session: &Session<'_>, state: &State) -> Result<GoalId, Failure> {
+    let caller = session.caller()?;
+    let history = decide::History::default();
+    let context = Context { state, history: &history, caller: &caller, now: state.now };
+    Ok(decide::goal_of(&context)?)
+}
+
+/// `quota status`
+pub fn quota_status(session: &Session<'_>) -> Result<Output, Failure> {
+    let ledger = session.open()?;
+    let (state, now) = (ledger.state(), session.now(&ledger));
+    let goal = goal_of(session, state)?;
+    let quota = state.quotas.get(&goal);
+    let numbers = decision::quota_keys(quota, now);
+    let spends: Vec<_> = quota.map(|quota| quota.spends.iter().collect()).unwrap_or_default();
+    let counted: Vec<Seq> =
+        quota.map(|quota| quota.counted(now).map(|spend| spend.seq).collect()).unwrap_or_default();
+    let field = |name: &str| numbers.get(name).map(ToString::to_string).unwrap_or_default();
+    let mut text = format!(
+        "{goal}  spent {} of {} slots, {}\n",
+        field("spent_slots"),
+        field("allowed_slots"),
+        field("state")
+    );
+    for spend in &spends {
+        let mark = match (spend.voided, counted.contains(&spend.seq)) {
+            (true, _) => "voided",
+            (false, true) => "counts",
+            (false, false) => "out of the window",
+        };
+        text.push_str(&format!(
+            "  #{}  {}  {} slots  {mark}, {}\n",
+            spend.seq,
+            spend.turn,
+            spend.slots,
+            when(spend.ts, now)
+        ));
+    }
+    let free_at = quota.and_then(|quota| quota.free_at(1, now));
+    let output = Output::text(text)
+        .with("quota", numbers)
+        .with("spends", value(&spends))
+        .with("counted", value(&counted))
+        .with("free_at", value(&free_at))
+        .with("goal", goal.to_string());
+    Ok(headed(output, &ledger))
+}
+
+/// `status`
+pub fn status(session: &Session<'_>) -> Result<Output, Failure> {
+    let ledger = session.open()?;
+    let now = session.now(&ledger);
+    let output = status_of(session, ledger.state(), now)?;
+    let last = ledger.state().now;
+    let age = loopx::time::DurationMs(now.ms_since(last));
+    let mut output = headed(output, &ledger);
+    output.text.push_str(&format!("last change #{}, {age} ago\n", ledger.head().seq));
+    if let Some(pending) = ledger.tail().and_then(|tail| tail.pending) {
+        output.text.push_str(&format!(
+            "{} bytes after it are in progress or torn; the next write settles it\n",
+            pending.bytes
+        ));
+    }
+    Ok(output)
+}
+
+/// The status of a state, live or replayed.
+pub fn status_of(session: &Session<'_>, state: &State, now: Timestamp) -> Result<Output, Failure> {
+    let name = goal_of(session, state)?;
+    let Some(goal) = state.goals.get(&name) else { return Err(Failure::usage(format!("no goal {name}"))) };
+    let read = status::status(state, &name, goal, now);
+    let mut output = Output::text(render::text(&read, now));
+    if let Value::Object(keys) = render::json(state, &read, now) {
+        output.keys.extend(keys);
+    }
+    Ok(output)
+}
+
+/// The record that a person's word for a place means, in this ledger.
+pub fn seq_at(ledger: &Ledger, as_of: AsOf) -> Result<Seq, Failure> {
+    match as_of {
+        AsOf::Seq(seq) if seq > ledger.head().seq || seq == Seq::ZERO => {
+            let last = ledger.head().seq;
+            Err(Failure::usage(format!("#{seq} is not in the log, which holds #1 to #{last}")))
+        }
+        AsOf::Seq(seq) => Ok(seq),
+        AsOf::Time(at) => {
+            let mut last = Seq::ZERO;
+            ledger.records(&loopx::log::Cursor::START, &mut |record, _| {
+                if record.ts() > at {
+                    return std::ops::ControlFlow::Break(());
+                }
+                last = record.seq();
+                std::ops::ControlFlow::Continue(())
+            })?;
+            if last == Seq::ZERO {
+                Err(Failure::usage(format!("the log begins after {at}")))
+            } else {
+                Ok(last)
+            }
+        }
+    }
+}
+
+/// `history`
+pub fn history(session: &Session<'_>, args: &cli::History) -> Result<Output, Failure> {
+    let ledger = session.open()?;
+    let about = args.about.clone().or_else(|| args.todo.map(|todo| todo.to_string()));
+    let since = match args.since {
+        None => Seq::ZERO,
+        Some(AsOf::Time(at)) => seq_at(&ledger, AsOf::Time(at)).unwrap_or(Seq::ZERO),
+        Some(AsOf::Seq(seq)) => seq,
+    };
+    let lines = lines(&ledger, about.as_deref(), since)?;
+    if lines.is_empty() && about.is_some() {
+        let name = about.unwrap_or_default();
+        return Err(Failure::new(
+            "not_found",
+            crate::failure::exit::REFUSED,
+            format!("nothing is known of {name}"),
+        ));
+    }
+    let from = lines.len().saturating_sub(args.limit);
+    let shown = lines.get(from..).unwrap_or_default();
+    let mut text = String::new();
+    if from > 0 {
+        text.push_str(&format!("… {from} earlier of {}; all: --limit {}\n", lines.len(), lines.len()));
+    }
+    shown.iter().for_each(|line| text.push_str(&thing::history_line(line)));
+    let records: Vec<Value> = shown.iter().map(thing::history_json).collect();
+    let next = (from > 0).then(|| format!("--limit {}", lines.len()));
+    let output = Output::text(text)
+        .with("total", lines.len())
+        .with("shown", shown.len())
+        .with("next", next)
+        .with("records", records);
+    Ok(headed(output, &ledger))
+}
+
+/// The history of one thing, or of all.
+fn lines(ledger: &Ledger, about: Option<&str>, since: Seq) -> Result<Vec<Line>, Failure> {
+    let mut lines = Vec::new();
+    ledger.replay(ledger.head().seq, &mut |_, entry: &Entry<'_>| {
+        if entry.at.seq > since {
+            lines.extend(Line::of(entry, about));
+        }
+    })?;
+    Ok(lines)
+}
+
+/// `show`: the thing as it is, or as it last was, and its history.
+pub fn show(session: &Session<'_>, id: &str, as_of: Option<AsOf>) -> Result<Output, Failure> {
+    let ledger = session.open()?;
+    if let Some(seq) = id.strip_prefix('#') {
+        return record(&ledger, seq.parse()?);
+    }
+    let to = as_of.map_or(Ok(ledger.head().seq), |as_of| seq_at(&ledger, as_of))?;
+    let mut last = None;
+    let mut lines = Vec::new();
+    let state = ledger.replay(to, &mut |before, entry: &Entry<'_>| {
+        // What leaves the state with this record is remembered as it was just before.
+        if let Some(line) = Line::of(entry, Some(id)) {
+            last = thing::find(before, id).or_else(|| last.take());
+            lines.push(line);
+        }
+    })?;
+    let now = thing::find(&state, id);
+    let open = now.is_some();
+    if lines.is_empty() && !open {
+        let text = format!("nothing is known of {id}");
+        return Err(Failure::new("not_found", crate::failure::exit::REFUSED, text));
+    }
+    let object = now.or(last);
+    let mut text =
+        format!("{}{}\n", terminal(id), if open || object.is_none() { "" } else { "  as it last was" });
+    object.iter().for_each(|object| text.push_str(&thing::object_lines(object)));
+    lines.iter().for_each(|line| text.push_str(&thing::history_line(line)));
+    let records: Vec<Value> = lines.iter().map(thing::history_json).collect();
+    let output = Output::text(text).with("open", open).with("object", object).with("records", records);
+    Ok(headed(output, &ledger).with("as_of", to.0))
+}
+
+/// `show '#118'`: one record.
+fn record(ledger: &Ledger, seq: Seq) -> Result<Output, Failure> {
+    let seq = seq_at(ledger, AsOf::Seq(seq))?;
+    let mut found = None;
+    ledger.replay(seq, &mut |_, entry: &Entry<'_>| {
+        if entry.at.seq == seq {
+            found = Line::of(entry, None);
+        }
+    })?;
+    let Some(line) = found else { return Err(Failure::usage(format!("#{seq} holds no event"))) };
+    let text = format!("{}  hash {}  request {}\n", thing::history_line(&line), line.hash, line.request);
+    Ok(headed(Output::text(text).with("record", thing::history_json(&line)), ledger))
+}
+
+/// The `list` and `show` of every noun.
+pub fn noun(session: &Session<'_>, top: &Top) -> Result<Output, Failure> {
+    let shown = match top {
+        Top::Goal(cli::Goal::Show { goal: Some(goal) }) => Some(goal.to_string()),
+        Top::Todo(cli::Todo::Show { todo }) => Some(todo.to_string()),
+        Top::Gate(cli::Gate::Show { gate }) => Some(gate.to_string()),
+        Top::Lease(cli::Lease::Show { on }) => {
+            Some(on.to_string().trim_start_matches("resource/").to_owned())
+        }
+        Top::Evidence(cli::Evidence::Show { evidence }) => Some(evidence.to_string()),
+        Top::Agent(cli::Agent::Show { name }) => Some(name.to_string()),
+        _ => None,
+    };
+    if let Some(id) = shown {
+        return show(session, &id, None);
+    }
+    let ledger = session.open()?;
+    let state = ledger.state();
+    let output = match top {
+        Top::Goal(cli::Goal::List(args)) => thing::list("goals", thing::goals(state), args.limit),
+        Top::Goal(_) => return show(session, goal_of(session, state)?.as_str(), None),
+        Top::Todo(cli::Todo::List(args)) => {
+            let goal = session.caller()?.goal;
+            thing::list("todos", thing::todos(state, goal.as_ref()), args.limit)
+        }
+        Top::Gate(cli::Gate::List(args)) => thing::list("gates", thing::gates(state), args.limit),
+        Top::Lease(cli::Lease::List(args)) => thing::list("leases", thing::leases(state), args.limit),
+        Top::Evidence(cli::Evidence::List(args)) => {
+            thing::list("evidence", thing::evidence(state), args.limit)
+        }
+        Top::Agent(cli::Agent::List(args)) => thing::list("agents", thing::agents(state), args.limit),
+        Top::Owner(cli::Owner::List(args)) => thing::list("owners", thing::owners(state), args.limit),
+        other => return Err(Failure::usage(format!("{other:?} is not a command that reads"))),
+    };
+    Ok(headed(output, &ledger))
+}

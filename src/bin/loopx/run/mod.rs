@@ -1,0 +1,157 @@
+//! Running a command: arguments in, one answer out.
+
+mod audit;
+mod bulk;
+mod look;
+mod start;
+mod write;
+
+use std::path::PathBuf;
+
+use loopx::app::{CheckRunner, Host, place};
+use loopx::decide::{Caller, Context, History};
+use loopx::ledger::{Env, Ledger};
+use loopx::log::{LogError, Wait};
+use loopx::time::Timestamp;
+
+use crate::cli::{self, Cli, Global, Top};
+use crate::environment::{self, Environment};
+use crate::failure::Failure;
+use crate::render::Output;
+
+/// How long a check may take.
+const CHECK_TIMEOUT_MS: u64 = 600_000;
+
+/// What a command works with.
+pub struct Session<'a> {
+    /// The options of every command.
+    pub global: &'a Global,
+    /// The process's surroundings.
+    pub environment: &'a Environment,
+    holder: String,
+    checks: CheckRunner,
+}
+
+impl<'a> Session<'a> {
+    fn new(global: &'a Global, environment: &'a Environment) -> Self {
+        let holder = format!(
+            "pid {} `loopx {}` since {}",
+            std::process::id(),
+            environment.command,
+            environment::now()
+        );
+        let checks = CheckRunner {
+            path: environment.path.clone(),
+            home: environment.home.clone(),
+            timeout_ms: CHECK_TIMEOUT_MS,
+        };
+        Self { global, environment, holder: holder.replace(['\n', '\r'], " "), checks }
+    }
+
+    /// Time and ids.
+    pub fn env(&self) -> Env<'static> {
+        Env { now: &environment::now, ulid: &environment::ulid }
+    }
+
+    /// What a submission needs besides the ledger.
+    pub fn host(&self) -> Host<'_> {
+        Host { env: self.env(), wait: self.wait(), checks: &self.checks }
+    }
+
+    fn wait(&self) -> Wait<'_> {
+        Wait { holder: &self.holder, wait_ms: self.global.lock_wait.0 }
+    }
+
+    /// Who asks: options first, then the environment.
+    pub fn caller(&self) -> Result<Caller, Failure> {
+        let environment = self.environment;
+        Ok(Caller {
+            agent: given(&self.global.agent, "LOOPX_AGENT", environment.agent.as_deref())?,
+            owner: self.global.owner.clone(),
+            session: given(&self.global.session, "LOOPX_SESSION", environment.session.as_deref())?,
+            goal: given(&self.global.goal, "LOOPX_GOAL", environment.goal.as_deref())?,
+            capabilities: self.global.available_capability.clone(),
+        })
+    }
+
+    /// The directory that the command line or the environment names for the ledger, or the working directory.
+    pub fn directory(&self) -> PathBuf {
+        let named = self.global.dir.clone().or_else(|| self.environment.dir.clone());
+        named.map_or_else(|| self.environment.cwd.clone(), |dir| self.environment.cwd.join(dir))
+    }
+
+    /// The `.loopx` directory that this command means.
+    pub fn root(&self) -> Result<PathBuf, Failure> {
+        let directory = self.directory();
+        let named = self.global.dir.is_some() || self.environment.dir.is_some();
+        if named {
+            let inside = directory.file_name().is_some_and(|name| name == place::DIRECTORY);
+            return Ok(if inside { directory } else { directory.join(place::DIRECTORY) });
+        }
+        place::find(&directory).ok_or_else(|| LogError::NotALedger { path: directory }.into())
+    }
+
+    /// Opens and folds the ledger.
+    pub fn open(&self) -> Result<Ledger, Failure> {
+        Ok(Ledger::open(&self.root()?)?)
+    }
+
+    /// Ledger time for a reader: now, or the last record's if that is later.
+    pub fn now(&self, ledger: &Ledger) -> Timestamp {
+        environment::now().max(ledger.state().now)
+    }
+
+    /// Runs a pure reader of decisions.
+    pub fn ask<T>(
+        &self,
+        ledger: &Ledger,
+        reader: impl FnOnce(&Context<'_>) -> Result<T, loopx::decide::Refusal>,
+    ) -> Result<T, Failure> {
+        let caller = self.caller()?;
+        let history = History::default();
+        let context =
+            Context { state: ledger.state(), history: &history, caller: &caller, now: self.now(ledger) };
+        Ok(reader(&context)?)
+    }
+}
+
+/// An option, or else the environment's word for it.
+fn given<T>(option: &Option<T>, name: &str, text: Option<&str>) -> Result<Option<T>, Failure>
+where
+    T: Clone + std::str::FromStr<Err = loopx::id::BadId>,
+{
+    match (option, text) {
+        (Some(value), _) => Ok(Some(value.clone())),
+        (None, None) => Ok(None),
+        (None, Some(text)) => {
+            text.parse().map(Some).map_err(|error| Failure::usage(format!("{name}: {error}")))
+        }
+    }
+}
+
+/// Runs a command to its answer.
+pub fn run(cli: &Cli, environment: &Environment) -> Result<Output, Failure> {
+    let session = Session::new(&cli.global, environment);
+    if let Some(submission) = write::submission(&session, &cli.command)? {
+        return write::run(&session, &cli.command, submission);
+    }
+    match &cli.command {
+        Top::Init(init) => start::init(&session, init),
+        Top::Connect => start::connect(&session),
+        Top::Doctor => start::doctor(&session),
+        Top::Prime => Ok(start::prime()),
+        Top::Demo(demo) => crate::demo::run(&session, demo),
+        Top::Ready(ready) => look::ready(&session, ready),
+        Top::Quota(cli::Quota::ShouldRun(args)) => look::should_run(&session, args),
+        Top::Quota(cli::Quota::Status) => look::quota_status(&session),
+        Top::Status => look::status(&session),
+        Top::History(args) => look::history(&session, args),
+        Top::Show(args) => look::show(&session, &args.id, args.as_of),
+        Top::Log(args) => audit::log(&session, args),
+        Top::Replay(args) => audit::replay(&session, args),
+        Top::Verify(args) => audit::verify(&session, args),
+        Top::Append(_) => bulk::run(&session),
+        Top::Lineage(args) => audit::lineage(&session, args),
+        noun => look::noun(&session, noun),
+    }
+}

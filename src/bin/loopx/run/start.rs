@@ -1,0 +1,200 @@
+//! Getting going: init, connect, doctor, prime.
+
+use std::fs;
+use std::path::Path;
+
+use loopx::app::{self, place};
+use loopx::ledger::Ledger;
+use loopx::log::VerifyOptions;
+use loopx::time::DurationMs;
+use serde_json::{Value, json};
+
+use super::Session;
+use super::look::headed;
+use crate::cli;
+use crate::failure::{Failure, exit};
+use crate::render::{Output, count, thing};
+
+/// `init`
+pub fn init(session: &Session<'_>, args: &cli::Init) -> Result<Output, Failure> {
+    let directory = session.directory();
+    if session.global.dir.is_none()
+        && session.environment.dir.is_none()
+        && let Some(found) = place::find(&directory)
+    {
+        let message = format!("a ledger for this directory exists at {}", found.display());
+        return Err(Failure::new("ledger.exists", exit::REFUSED, message).hint("loopx connect"));
+    }
+    if !directory.is_dir() {
+        return Err(Failure::usage(format!("{} is not a directory", directory.display())));
+    }
+    let ledger = app::init(&directory, &session.env(), args.track)?;
+    let id = ledger.state().ledger.map(|id| id.to_string()).unwrap_or_default();
+    let path = directory.join(place::DIRECTORY);
+    let text = format!(
+        "ledger {id} created in {}\n  then  loopx start-goal --goal-text \"...\" --accept \"...\"\n",
+        path.display()
+    );
+    let output = Output::text(text).with("ledger", id).with("path", path.display().to_string());
+    Ok(headed(output, &ledger))
+}
+
+/// `connect`
+pub fn connect(session: &Session<'_>) -> Result<Output, Failure> {
+    let ledger = session.open()?;
+    let state = ledger.state();
+    let root = session.root()?;
+    let id = state.ledger.map(|id| id.to_string()).unwrap_or_default();
+    let mut text =
+        format!("ledger {id} in {}, {}\n", root.display(), count(to_usize(ledger.head().seq.0), "record"));
+    for row in thing::goals(state).iter().chain(&thing::agents(state)).chain(&thing::owners(state)) {
+        text.push_str(&format!("  {}\n", row.text));
+    }
+    text.push_str("  then  loopx next\n");
+    let objects = |rows: Vec<thing::Row>| Value::Array(rows.into_iter().map(|row| row.json).collect());
+    let output = Output::text(text)
+        .with("ledger", id)
+        .with("path", root.display().to_string())
+        .with("goals", objects(thing::goals(state)))
+        .with("agents", objects(thing::agents(state)))
+        .with("owners", objects(thing::owners(state)));
+    Ok(headed(output, &ledger))
+}
+
+fn to_usize(number: u64) -> usize {
+    usize::try_from(number).unwrap_or(usize::MAX)
+}
+
+/// `prime`
+pub fn prime() -> Output {
+    Output::text(include_str!("prime.txt")).with("prime", include_str!("prime.txt"))
+}
+
+/// One thing that `doctor` looked at.
+struct Finding {
+    name: &'static str,
+    sound: bool,
+    text: String,
+    repair: Option<&'static str>,
+}
+
+/// `doctor`: only looks. Exit 6 if something wants attention.
+pub fn doctor(session: &Session<'_>) -> Result<Output, Failure> {
+    let mut found = vec![finding("program", true, concat!("loopx ", env!("CARGO_PKG_VERSION")), None)];
+    match session.root() {
+        Err(failure) => found.push(finding("ledger", false, failure.message, Some("loopx init"))),
+        Ok(root) => {
+            found.push(lock(&root));
+            found.push(permission(&root));
+            found.push(integrity(&root));
+            if let Ok(ledger) = Ledger::open(&root) {
+                found.push(clock(session, &ledger));
+                found.push(people(&ledger));
+            }
+            found.push(quarantine(&root));
+        }
+    }
+    let sound = found.iter().all(|finding| finding.sound);
+    let mut text = String::new();
+    for finding in &found {
+        let mark = if finding.sound { "ok  " } else { "look" };
+        text.push_str(&format!(
+            "{mark}  {:<10} {}\n",
+            finding.name,
+            loopx::project::escape::terminal(&finding.text)
+        ));
+        if let Some(repair) = finding.repair.filter(|_| !finding.sound) {
+            text.push_str(&format!("      repair     {repair}\n"));
+        }
+    }
+    let findings: Vec<Value> = found
+        .iter()
+        .map(|f| json!({"name": f.name, "ok": f.sound, "text": f.text, "repair": f.repair}))
+        .collect();
+    let mut output = Output::text(text).with("findings", findings).with("sound", sound);
+    output.exit = if sound { exit::DONE } else { exit::FINDINGS };
+    Ok(output)
+}
+
+fn finding(
+    name: &'static str,
+    sound: bool,
+    text: impl Into<String>,
+    repair: Option<&'static str>,
+) -> Finding {
+    Finding { name, sound, text: text.into(), repair }
+}
+
+fn integrity(root: &Path) -> Finding {
+    let report =
+        loopx::log::verify(root, &VerifyOptions::default(), &mut |_, _| std::ops::ControlFlow::Continue(()));
+    match report {
+        Err(error) => finding("ledger", false, error.to_string(), Some("loopx verify")),
+        Ok(report) => match report.error() {
+            Some(error) => finding("ledger", false, error.to_string(), Some("loopx verify")),
+            None => {
+                let text = format!(
+                    "{} in {}, durable to #{}",
+                    count(to_usize(report.head.seq.0), "record"),
+                    count(report.segments.len(), "segment"),
+                    report.durable
+                );
+                finding("ledger", true, text, None)
+            }
+        },
+    }
+}
+
+/// Whether someone holds the lock now. A lock file that nobody holds is no finding.
+fn lock(root: &Path) -> Finding {
+    let path = root.join("log").join("lock");
+    let held = fs::File::open(&path).map(|file| match file.try_lock_shared() {
+        Ok(()) => None,
+        Err(_) => Some(fs::read_to_string(&path).unwrap_or_default()),
+    });
+    match held {
+        Err(error) => finding("lock", false, format!("{}: {error}", path.display()), Some("loopx verify")),
+        Ok(None) => finding("lock", true, "free", None),
+        Ok(Some(holder)) => finding("lock", true, format!("held now by {}", holder.trim()), None),
+    }
+}
+
+fn permission(root: &Path) -> Finding {
+    match fs::metadata(root) {
+        Err(error) => finding("directory", false, error.to_string(), None),
+        Ok(metadata) if metadata.permissions().readonly() => finding(
+            "directory",
+            false,
+            "read-only: reading works, writing does not",
+            Some("chmod u+w .loopx .loopx/log"),
+        ),
+        Ok(_) => finding("directory", true, root.display().to_string(), None),
+    }
+}
+
+fn clock(session: &Session<'_>, ledger: &Ledger) -> Finding {
+    let (now, last) = ((session.env().now)(), ledger.state().now);
+    let behind = last.ms_since(now);
+    if behind > 1_000 {
+        let text = format!("{} behind the last record; ledger time waits for it", DurationMs(behind));
+        return finding("clock", false, text, Some("date -u"));
+    }
+    finding("clock", true, format!("last record {} ago", DurationMs(now.ms_since(last))), None)
+}
+
+fn people(ledger: &Ledger) -> Finding {
+    let state = ledger.state();
+    let agents = state.agents.values().filter(|agent| !agent.retired).count();
+    let owners = state.owners.values().filter(|owner| !owner.revoked).count();
+    finding(
+        "people",
+        true,
+        format!("{}, {} (unsigned)", count(agents, "agent"), count(owners, "owner")),
+        None,
+    )
+}
+
+fn quarantine(root: &Path) -> Finding {
+    let kept = fs::read_dir(root.join("quarantine")).map(Iterator::count).unwrap_or(0);
+    finding("quarantine", true, format!("{} of torn bytes kept", count(kept, "file")), None)
+}
