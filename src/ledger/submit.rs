@@ -11,6 +11,7 @@ use crate::log::{AppendError, Cursor, LogError, Transaction, Visit, Wait};
 use crate::record::{Draft, frame::seal_request};
 use crate::state::{At, State};
 use crate::text::Text;
+use crate::time::Timestamp;
 
 /// A request to change something.
 #[derive(Debug, Clone)]
@@ -196,12 +197,13 @@ impl Ledger {
         let (_, reached) =
             fold::catch_up(read, state, *cursor, &mut |before, entry| work.note(before, entry))?;
         *cursor = reached;
-        let mut tip = Tip { transaction: &mut *transaction, state, cursor, env: work.env };
+        // Ledger time is read once: what is decided and what is recorded stand at the same instant.
+        let now = (work.env.now)().max(state.now);
+        let mut tip = Tip { transaction: &mut *transaction, state, cursor, env: work.env, now };
         tip.record_recovery()?;
         if let Some((request, known)) = work.known.take() {
             return Ok(Outcome::Known(request, known));
         }
-        let now = tip.now();
         let submission = work.submission;
         let context = Context { state: tip.state, history: &work.history, caller: &submission.caller, now };
         let (actor, events) = match decide::decide(&context, &submission.command)? {
@@ -250,14 +252,11 @@ struct Tip<'a, 'log> {
     state: &'a mut State,
     cursor: &'a mut Cursor,
     env: &'a Env<'a>,
+    /// Ledger time: never before the last record.
+    now: Timestamp,
 }
 
 impl Tip<'_, '_> {
-    /// Ledger time: never before the last record.
-    fn now(&self) -> crate::time::Timestamp {
-        (self.env.now)().max(self.state.now)
-    }
-
     /// Appends one record. The state takes it first: what it cannot take is never written.
     fn append(
         &mut self,
@@ -266,7 +265,7 @@ impl Tip<'_, '_> {
         digest: Hash,
         events: Vec<Event>,
     ) -> Result<Committed, SubmitError> {
-        let at = At { seq: self.cursor.seq.next(), ts: self.now(), actor };
+        let at = At { seq: self.cursor.seq.next(), ts: self.now, actor };
         let body = codec::encode(&events).map_err(|error| LedgerError::Event { seq: at.seq, error })?;
         let draft = Draft {
             seq: at.seq,

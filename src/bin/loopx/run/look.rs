@@ -6,7 +6,7 @@ use loopx::ledger::{Entry, Ledger};
 use loopx::project::escape::terminal;
 use loopx::project::history::Line;
 use loopx::project::status;
-use loopx::state::State;
+use loopx::state::{Quota, State};
 use loopx::time::Timestamp;
 use serde_json::{Value, json};
 
@@ -80,13 +80,13 @@ pub fn quota_status(session: &Session<'_>) -> Result<Output, Failure> {
     let spends: Vec<_> = quota.map(|quota| quota.spends.iter().collect()).unwrap_or_default();
     let counted: Vec<Seq> =
         quota.map(|quota| quota.counted(now).map(|spend| spend.seq).collect()).unwrap_or_default();
-    let field = |name: &str| numbers.get(name).map(ToString::to_string).unwrap_or_default();
-    let mut text = format!(
-        "{goal}  spent {} of {} slots, {}\n",
-        field("spent_slots"),
-        field("allowed_slots"),
-        field("state")
-    );
+    let used = quota.map_or(0, |quota| quota.spent_slots(now));
+    let mut text =
+        match (quota.and_then(|quota| quota.setting.as_ref()), quota.and_then(Quota::allowed_slots)) {
+            (None, _) => format!("{goal}  {used} slots spent, no quota set\n"),
+            (Some(_), None) => format!("{goal}  {used} slots spent, unlimited\n"),
+            (Some(_), Some(allowed)) => format!("{goal}  {used} of {allowed} slots spent\n"),
+        };
     for spend in &spends {
         let mark = match (spend.voided, counted.contains(&spend.seq)) {
             (true, _) => "voided",
