@@ -11,6 +11,7 @@ pub mod json;
 pub mod ledger;
 pub mod limits;
 pub mod log;
+pub mod project;
 pub mod record;
 pub mod scope;
 pub mod snapshot;
