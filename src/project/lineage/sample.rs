@@ -271,6 +271,17 @@ pub(crate) fn wine(faulty: bool) -> Campaign {
     c
 }
 
+/// The same work by people who never say what refines what.
+pub(crate) fn flat() -> Campaign {
+    let mut c = wine(false);
+    for (_, event) in &mut c.events {
+        if let Event::HypothesisProposed(hypothesis) = event {
+            hypothesis.refines.clear();
+        }
+    }
+    c
+}
+
 /// Titles that break careless writers.
 pub(crate) const HOSTILE: [&str; 9] = [
     "plain",

@@ -1,10 +1,12 @@
 //! Cards, lanes, wires and words in pixels. Everything that is drawn is here, so that a test can see that nothing
 //! overlaps.
 
+use std::collections::BTreeSet;
+
 use super::card::{Anchor, CARD_H, CARD_W, Card, GATE_HALF_H, GATE_HALF_W, IDEA_H, Ink, Line, Shape, card};
 use super::legend;
 use super::measure::measures;
-use super::place::{Grid, Item, WireKind, place};
+use super::place::{Grid, Head, Item, WireKind, place};
 use super::route::{Scale, TRACK, Tracks, corners, plan};
 use super::text::{Font, clean, wrap};
 use crate::project::lineage::graph::Graph;
@@ -143,11 +145,15 @@ fn lanes(
     width: i32,
 ) -> (Rows, Vec<Rect>, i32) {
     let (mut rows, mut lanes, mut y) = (Vec::new(), Vec::new(), top);
+    // A row with nothing but untested hypotheses is lower.
+    let full = grid.items.iter().filter(|item| item.node.kind() != Kind::Hypothesis);
+    let tall: BTreeSet<(usize, usize)> = full.map(|item| (item.lane, item.row)).collect();
     for (number, lane) in grid.lanes.iter().enumerate() {
         let start = y;
-        let heading = match lane.root {
-            Some(root) => format!("Lineage of {}: {}", root.id, root.title()),
-            None => "Decisions of no lineage".to_owned(),
+        let heading = match lane.head {
+            Head::Lineage(root) => format!("Lineage of {}: {}", root.id, root.title()),
+            Head::Singles => "Hypotheses that stand alone".to_owned(),
+            Head::Decisions => "Decisions that rest on no experiment".to_owned(),
         };
         // Wires cross a lane's head only right of the first column.
         for text in wrap(&heading, Font::Bold, 10, CARD_W, 2) {
@@ -162,7 +168,7 @@ fn lanes(
             let used = tracks.in_channel(number, row);
             y += if row > 0 || used > 0 { 12 + TRACK * used } else { 0 };
             tops.push((channel, y));
-            y += row_height(grid, number, row);
+            y += if tall.contains(&(number, row)) { CARD_H } else { IDEA_H };
         }
         y += LANE_FOOT;
         rows.push(tops);
@@ -170,12 +176,6 @@ fn lanes(
         y += LANE_GAP;
     }
     (rows, lanes, y)
-}
-
-/// A row with nothing but untested hypotheses is lower.
-fn row_height(grid: &Grid<'_>, lane: usize, row: usize) -> i32 {
-    let mut cells = grid.items.iter().filter(|item| item.lane == lane && item.row == row);
-    if cells.any(|item| item.node.kind() != Kind::Hypothesis) { CARD_H } else { IDEA_H }
 }
 
 /// The title, and what the picture shows, in a sentence.

@@ -5,7 +5,7 @@ use super::layout::{Cell, Picture, Rect, layout};
 use super::text::width;
 use super::*;
 use crate::project::escape::is_unsafe;
-use crate::project::lineage::sample::{Campaign, campaigns, wine};
+use crate::project::lineage::sample::{Campaign, campaigns, flat, wine};
 
 fn overlap(a: Rect, b: Rect) -> bool {
     a.x < b.x + b.w && b.x < a.x + a.w && a.y < b.y + b.h && b.y < a.y + a.h
@@ -115,7 +115,7 @@ proptest! {
 
 #[test]
 fn the_sample_campaign_and_an_empty_ledger_are_pictures() {
-    for graph in [wine(false).graph(), wine(true).graph(), Campaign::default().graph()] {
+    for graph in [wine(false).graph(), wine(true).graph(), flat().graph(), Campaign::default().graph()] {
         check(&layout(&graph));
         assert_well_formed(&svg(&graph));
     }
