@@ -91,6 +91,11 @@ impl Mean {
         (mean.count > 0).then_some(mean)
     }
 
+    /// In units of 10^-18, cut off.
+    pub(super) fn scaled(self) -> i128 {
+        self.sum.checked_div(self.count).unwrap_or(0)
+    }
+
     /// As text, rounded half away from zero.
     pub(super) fn text(self, digits: usize) -> String {
         rounded(self.sum, self.count, digits)

@@ -12,6 +12,7 @@ mod json;
 mod node;
 mod render;
 mod standing;
+mod svg;
 
 mod why;
 
@@ -24,6 +25,7 @@ pub use node::{EvidenceFacts, Facts, GateFacts, Kind, Later, Node, NodeId, Trial
 pub use render::render;
 pub use standing::{Assessed, Standing, Standings};
 
+pub use svg::svg;
 pub use why::{Decided, Lost, Replaced, Resting, Row, Why, why};
 
 #[cfg(test)]

@@ -254,6 +254,7 @@ pub(crate) fn wine(faulty: bool) -> Campaign {
     c.push("system", TrialEnded { end: TrialEnd::Lost, id: TrialId(lost), why: Some(text("lease expired")) });
     let judge = c.trial("agent/a1", x6, 1);
     let holdout = c.row("agent/a1", judge, "wine-holdout", "0.9828", "");
+    c.push("agent/a1", TrialEnded { end: TrialEnd::Ok, id: TrialId(judge), why: None });
     let question = "Promote k=5 metric=manhattan scaling=standard? 3 seeds agree, held out 0.9828";
     let gate = c.gate("agent/a1", question, &[best[0], best[1], best[2], holdout]);
     c.decide(gate, GateOutcome::Approve, "clear of the baseline by 23 points");
@@ -261,12 +262,22 @@ pub(crate) fn wine(faulty: bool) -> Campaign {
     let h7 = c.hypothesis("agent/a2", "Weighting neighbours by distance lets k shrink", &[h5]);
     let x9 = c.experiment("agent/a2", h7, "k=3 metric=manhattan scaling=standard weights=distance", Some(p));
     c.run("agent/a2", x9, 1, "0.9667", "0.0186");
-    let running = c.trial("agent/a2", x9, 2);
-    let _ = running;
+    c.trial("agent/a2", x9, 2);
     c.hypothesis("agent/a3", "Drop the two features that repeat others", &[h7]);
     if faulty {
         c.invalidate(base[0], "fold 3 leaked into the training rows");
         c.invalidate(base[1], "fold 3 leaked into the training rows");
+    }
+    c
+}
+
+/// The same work by people who never say what refines what.
+pub(crate) fn flat() -> Campaign {
+    let mut c = wine(false);
+    for (_, event) in &mut c.events {
+        if let Event::HypothesisProposed(hypothesis) = event {
+            hypothesis.refines.clear();
+        }
     }
     c
 }

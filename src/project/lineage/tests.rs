@@ -82,8 +82,8 @@ fn why_names_the_lost_row_its_cause_and_what_to_do() {
     let text = render(&why);
     let first = text.lines().next().unwrap();
     assert!(first.starts_with("P1  knn k=5 manhattan, standardised  slot incumbent, artifact "), "{first}");
-    assert!(first.ends_with("  UNSUPPORTED since #91"), "{first}");
-    let because = "because      E1 (0.7500, X1 seed 1) was invalidated at #90 by ana: leak: \"fold 3 leaked";
+    assert!(first.ends_with("  UNSUPPORTED since #92"), "{first}");
+    let because = "because      E1 (0.7500, X1 seed 1) was invalidated at #91 by ana: leak: \"fold 3 leaked";
     assert!(text.contains(because), "{text}");
     assert!(text.contains("rests on it  X9 k=3 metric=manhattan scaling=standard weights=distance: tainted, 2 trials, 1 running"), "{text}");
     assert!(text.contains("accuracy on wine-cv: inconclusive (no contrast row is left)"), "{text}");
@@ -107,7 +107,7 @@ fn json_has_a_header_and_a_line_for_each_node_and_edge() {
     let text = json(&graph);
     let value: serde_json::Value = serde_json::from_str(&text).unwrap();
     assert_eq!(value["format"], "loopx.lineage/1");
-    assert_eq!(value["as_of"], 91);
+    assert_eq!(value["as_of"], 92);
     assert_eq!(value["goals"][0]["goal"], "wine");
     assert_eq!(value["counts"]["nodes"], graph.nodes().count());
     assert_eq!(value["nodes"].as_array().unwrap().len(), graph.nodes().count());
@@ -115,7 +115,7 @@ fn json_has_a_header_and_a_line_for_each_node_and_edge() {
     let promotion = value["nodes"].as_array().unwrap().iter().find(|node| node["id"] == "P1").unwrap();
     assert_eq!(
         (promotion["standing"].as_str(), promotion["since"].as_u64()),
-        (Some("unsupported"), Some(91))
+        (Some("unsupported"), Some(92))
     );
     assert_eq!(promotion["recorded"]["slot"], "incumbent");
 }
