@@ -185,6 +185,22 @@ fn row_9_write_scopes_overlap_by_components() {
 }
 
 #[test]
+fn row_9_a_todo_outside_a_narrowed_goal_does_not_run() {
+    let mut world = World::new();
+    world.add("inside", r#""write":["src/a"],"priority":"P3""#);
+    world.add("outside", r#""write":["docs"]"#);
+    assert_eq!(world.answer("a"), answer("RUN T2", 9));
+    world.by("@ana", r#"{"command":"goal.change","write":["src"],"reason":"code only"}"#);
+    assert_eq!(world.answer("a"), answer("RUN T1", 9));
+    let refusal = world.refused("a", r#"{"command":"todo.claim","todo":"T2"}"#);
+    assert_eq!(refusal.to_string(), "T2 cannot be taken: docs is outside what the goal may write");
+    world.next("a");
+    assert_eq!(world.answer("b"), answer("WAIT", 16));
+    world.done("a", "T1");
+    assert_eq!(world.answer("b"), answer("PLAN", 19));
+}
+
+#[test]
 fn row_9_an_expired_lease_is_taken_over_with_its_holder_and_epoch_named() {
     let mut world = World::with_todos(&["work"]);
     world.next("a");
@@ -257,6 +273,31 @@ fn row_15_everything_left_waits_for_a_human() {
 }
 
 #[test]
+fn row_15_a_question_is_never_empty() {
+    let mut world = World::new();
+    world.add("sign", r#""class":"user_action","excluded":["a"],"requires":["pen"],"write":["src"]"#);
+    assert_eq!(world.answer("a"), answer("ASK", 15));
+    assert_eq!(world.decision("a").mode, Mode::UserActionRequired);
+    assert_eq!(world.decision("a").wake.on, ["T1"]);
+    let tomorrow = world.now().plus_ms(24 * HOUR);
+    world.by(
+        "@ana",
+        format!(r#"{{"command":"todo.defer","todo":"T1","until":"{tomorrow}","why":"notary is closed"}}"#),
+    );
+    assert_eq!(world.answer("a"), answer("WAIT", 17));
+    assert_eq!(world.decision("a").wake.at, Some(tomorrow));
+    world.by("@ana", r#"{"command":"todo.reopen","todo":"T1","why":"open after all"}"#);
+    world.claim("@ana", "T1");
+    assert_eq!(world.answer("a"), answer("WAIT", 16), "a person is on it");
+    assert_eq!(world.decision("a").wake.on, ["T1"]);
+    world.by("@ana", complete("T1"));
+    world.add("write", r#""write":["src"]"#);
+    world.add("sign", r#""class":"user_action","write":["src/a"]"#);
+    world.next("b");
+    assert_eq!(world.answer("a"), answer("WAIT", 16), "nobody can sign while b writes there");
+}
+
+#[test]
 fn row_16_work_of_others_is_waited_for_until_the_earliest_expiry() {
     let mut world = World::with_todos(&["one", "two"]);
     world.by("a", r#"{"command":"next","ttl_ms":60000}"#);
@@ -268,6 +309,23 @@ fn row_16_work_of_others_is_waited_for_until_the_earliest_expiry() {
     world.add("for b", r#""bound":"b""#);
     assert_eq!(world.answer("a"), answer("WAIT", 16));
     assert_eq!(world.decision("a").mode, Mode::ReassignmentRequired);
+}
+
+#[test]
+fn row_16_work_that_no_peer_may_take_is_planned_anew_not_waited_for() {
+    let mut world = World::new();
+    world.add("for b", r#""bound":"b""#);
+    world.by("@ana", r#"{"command":"agent.retire","agent":"b","why":"gone"}"#);
+    assert_eq!(world.answer("a"), answer("PLAN", 19));
+    let mut world = World::new();
+    world.add("for nobody", r#""excluded":["a","b","c"]"#);
+    assert_eq!(world.answer("a"), answer("PLAN", 19));
+    let mut world = World::new();
+    world.add("for b, with what only c has", r#""bound":"b","requires":["gpu"]"#);
+    world.by("@ana", r#"{"command":"agent.retire","agent":"c","why":"again"}"#);
+    world.by("@ana", r#"{"command":"agent.register","agent":"c","capabilities":["gpu"]}"#);
+    assert_eq!(world.answer("c"), answer("WAIT", 16));
+    assert_eq!(world.answer("b"), answer("PLAN", 19), "c has the capability and may not take it");
 }
 
 #[test]
@@ -299,6 +357,17 @@ fn row_19_nothing_open_a_rejected_gate_and_a_blocked_todo_are_plans_and_never_ru
     world.by("a", r#"{"command":"todo.block","todo":"T1","why":"no data"}"#);
     assert_eq!(world.decision("a").verdict, stuck);
     assert_eq!(world.quiet("a").verdict, stuck);
+}
+
+#[test]
+fn needs_in_a_circle_are_planned_anew() {
+    let mut world = World::with_todos(&["one"]);
+    world.add("two", r#""needs":["T1"]"#);
+    world.add("three", r#""needs":["T2"]"#);
+    world.by("@ana", r#"{"command":"todo.supersede","todo":"T1","by":"T3","why":"better"}"#);
+    assert_eq!(world.answer("a"), answer("PLAN", 19));
+    let Verdict::Plan { cause: PlanCause::Stuck { todos } } = world.decision("a").verdict else { panic!() };
+    assert_eq!(todos, [TodoId(2), TodoId(3)]);
 }
 
 #[test]
@@ -359,4 +428,15 @@ fn asking_appends_nothing_a_thousand_times_over() {
         assert_eq!(world.quiet("b"), first);
     }
     assert_eq!(world.head(), head);
+}
+
+#[test]
+fn a_gate_whose_todos_are_all_closed_is_still_shown() {
+    let mut world = World::new();
+    world.add("for b", r#""bound":"b""#);
+    world.by("@ana", r#"{"command":"gate.open","question":"Sure?","blocks":["T1"]}"#);
+    assert_eq!(world.decision("a").questions, []);
+    assert_eq!(world.decision("b").questions, [GateId(1)]);
+    world.by("@ana", r#"{"command":"todo.cancel","todo":"T1","why":"x"}"#);
+    assert_eq!(world.decision("a").questions, [GateId(1)]);
 }

@@ -5,7 +5,7 @@ use std::fmt;
 
 use crate::event::{Holder, TodoClass};
 use crate::id::{AgentId, CapabilityId, GateId, GoalId, ResourceId, TodoId};
-use crate::scope::first_overlap;
+use crate::scope::{PathScope, first_overlap};
 use crate::state::{Claim, State, Todo, TodoStatus};
 use crate::text::Text;
 use crate::time::Timestamp;
@@ -35,6 +35,8 @@ pub enum Hindrance {
     Excluded,
     /// Only that agent may take it.
     Bound(AgentId),
+    /// It would write where the goal may not, since the goal was narrowed.
+    OutsideScope(PathScope),
     /// Another one holds it.
     HeldBy {
         /// Who.
@@ -75,6 +77,7 @@ impl fmt::Display for Hindrance {
             Self::UserAction => f.write_str("only a person can do it"),
             Self::Excluded => f.write_str("excludes this agent"),
             Self::Bound(agent) => write!(f, "only for {agent}"),
+            Self::OutsideScope(scope) => write!(f, "{scope} is outside what the goal may write"),
             Self::HeldBy { holder, until: at } => write!(f, "held by {holder}{}", until(at)),
             Self::Overlap { todo, until: at } => write!(f, "writes where {todo} does{}", until(at)),
             Self::Resource { resource, until: at } => write!(f, "{resource} is in use{}", until(at)),
@@ -130,6 +133,10 @@ fn hindrances_among(
     todo: &Todo,
 ) -> Vec<Hindrance> {
     let mut found = own_hindrances(lane, todo);
+    if let Some(goal) = state.goals.get(&todo.goal) {
+        let outside = todo.spec.write.iter().find(|scope| !goal.may_write(scope));
+        found.extend(outside.cloned().map(Hindrance::OutsideScope));
+    }
     found.extend(todo.gates.iter().map(|gate| Hindrance::Gate(*gate)));
     if let Some(claim) = lane.others(todo.claim.as_ref()) {
         let until = claim.lease.as_ref().map(|lease| lease.until);
@@ -165,11 +172,11 @@ fn own_hindrances(lane: &Lane<'_>, todo: &Todo) -> Vec<Hindrance> {
     if !todo.unmet.is_empty() {
         found.push(Hindrance::Needs(todo.unmet.iter().copied().collect()));
     }
-    let person = lane.holder.actor.agent().is_none();
-    if todo.spec.class == TodoClass::UserAction && !person {
+    // What agents may and can do says nothing about a person.
+    let Some(agent) = lane.holder.actor.agent() else { return found };
+    if todo.spec.class == TodoClass::UserAction {
         found.push(Hindrance::UserAction);
-    }
-    if let Some(agent) = lane.holder.actor.agent() {
+    } else {
         if todo.spec.excluded.contains(agent) {
             found.push(Hindrance::Excluded);
         }

@@ -56,9 +56,7 @@ fn check_spec(context: &Context<'_>, goal_id: &GoalId, goal: &Goal, spec: &TodoS
     for criterion in &spec.serves {
         Context::exists("criterion", criterion, goal.criteria.contains_key(criterion))?;
     }
-    let outside =
-        spec.write.iter().find(|scope| !goal.write.is_empty() && !goal.write.iter().any(|g| g.covers(scope)));
-    if let Some(scope) = outside {
+    if let Some(scope) = spec.write.iter().find(|scope| !goal.may_write(scope)) {
         let (scope, allowed) = (scope.clone(), goal.write.clone());
         return Err(Refusal::OutsideScope { scope, goal: goal_id.clone(), allowed });
     }

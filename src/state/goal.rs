@@ -108,6 +108,12 @@ pub struct Goal {
 }
 
 impl Goal {
+    /// Whether work in it may write there.
+    #[must_use]
+    pub fn may_write(&self, scope: &PathScope) -> bool {
+        self.write.is_empty() || self.write.iter().any(|allowed| allowed.covers(scope))
+    }
+
     /// Whether there are criteria and each is met.
     #[must_use]
     pub fn is_accepted(&self) -> bool {
