@@ -260,6 +260,30 @@ fn row_13_quota_comes_after_gates_and_says_when() {
 }
 
 #[test]
+fn row_13_a_dead_agents_reservation_ends_with_its_lease() {
+    let mut world = World::with_todos(&["one"]);
+    world.by("@ana", r#"{"command":"quota.set","allowance":{"kind":"slots","slots":1},"why":"slowly"}"#);
+    world.next("a");
+    let expiry = world.now().plus_ms(45 * MINUTE);
+    world.add("two", "");
+    assert_eq!(world.answer("b"), answer("WAIT", 13));
+    assert_eq!(world.decision("b").wake.at, Some(expiry), "the slot is free when the lease ends");
+    world.ticks.now.set(expiry);
+    assert_eq!(world.answer("b"), answer("RUN T1", 9));
+    world.next("b");
+    world.done("b", "T1");
+    // A turn that was completed and never paid for holds its slot no longer than its lease would have lasted.
+    let mut world = World::with_todos(&["one", "two"]);
+    world.by("@ana", r#"{"command":"quota.set","allowance":{"kind":"slots","slots":1},"why":"slowly"}"#);
+    world.next("a");
+    world.by("a", complete("T1"));
+    assert_eq!(world.answer("b"), answer("WAIT", 13));
+    assert_eq!(world.decision("b").wake.at, Some(expiry));
+    world.ticks.now.set(expiry);
+    assert_eq!(world.answer("b"), answer("RUN T2", 9));
+}
+
+#[test]
 fn row_15_everything_left_waits_for_a_human() {
     let mut world = World::with_todos(&["ship", "announce"]);
     world.by("@ana", r#"{"command":"gate.open","question":"Ship?","blocks":["T1"]}"#);

@@ -380,13 +380,9 @@ impl Rules<'_> {
     )]
     fn throttled_until(&self) -> Option<Option<Timestamp>> {
         let quota = self.state.quotas.get(self.lane.goal)?;
-        let reserved = reserved_slots(self.state, self.lane.goal, self.lane.holder);
-        match quota.free_at(reserved + 1, self.lane.now) {
-            Some(at) if at <= self.lane.now => None,
-            Some(at) => Some(Some(at)),
-            // Open turns of others hold the rest of the allowance: it is free again when they close.
-            None => Some(quota.free_at(1, self.lane.now).filter(|at| *at > self.lane.now)),
-        }
+        let reserved = reservations(self.state, self.lane.goal, self.lane.holder);
+        let free_at = quota.free_at(1, self.lane.now, &reserved);
+        (free_at != Some(self.lane.now)).then_some(free_at)
     }
 
     fn outranked_by_a_gate(&self, work: &Frontier, chosen: TodoId) -> bool {
@@ -446,11 +442,11 @@ impl Rules<'_> {
     }
 }
 
-/// Slots that open turns of other holders may still spend: one each.
+/// Open turns of other holders may still spend one slot each; until when each is kept for them.
 #[must_use]
-pub fn reserved_slots(state: &State, goal: &GoalId, except: &Holder) -> u64 {
+pub fn reservations(state: &State, goal: &GoalId, except: &Holder) -> Vec<Timestamp> {
     let open = state.turns.values().filter(|turn| turn.goal == *goal && turn.holder != *except);
-    u64::try_from(open.count()).unwrap_or(u64::MAX)
+    open.filter_map(|turn| state.reserved_until(turn)).collect()
 }
 
 fn names<T: ToString>(ids: &[T]) -> Vec<String> {

@@ -4,7 +4,7 @@ use super::command::{Next, RefreshState, TodoClaim};
 use super::frontier::{Lane, hindrances};
 use super::hold::expiry;
 use super::todo::{changeable, open_todo, turn_ended};
-use super::{Context, Decided, Draft, Refusal, Verdict, next, one, quota};
+use super::{Context, Decided, Draft, Refusal, Verdict, one, quota};
 use crate::event::{
     ClaimReleased, ClaimTaken, Holder, LeaseGranted, LeaseRenewed, LeaseTakenOver, LeaseTarget,
     StateRefreshed, TodoBlocked, TurnClosed, TurnEnd, TurnOpened,
@@ -128,8 +128,7 @@ pub(super) fn claim(context: &Context<'_>, command: &TodoClaim) -> Result<Decide
         return Err(Refusal::TurnOpen { turn, todo: open.todo });
     }
     gate_on_agent(context, &lane)?;
-    let reserved = next::reserved_slots(context.state, &todo.goal, &holder);
-    quota::fits(context, &todo.goal, reserved, 1)?;
+    quota::fits(context, &todo.goal, &holder, 1)?;
     let mut draft = context.draft();
     take(&mut draft, context, &holder, id, todo, expiry(context, command.ttl_ms)?);
     draft.by(holder.actor)

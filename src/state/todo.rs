@@ -130,8 +130,10 @@ impl State {
         for other in self.todos.values_mut() {
             other.unmet.remove(&event.id);
         }
-        for turn in self.turns.values_mut().filter(|turn| turn.todo == event.id) {
+        if let Some((turn, _)) = self.turn_on(event.id) {
+            let turn = entry(&mut self.turns, &turn, "open")?;
             turn.completed = true;
+            turn.pay_by = todo.claim.and_then(|claim| claim.lease).map(|lease| lease.until);
         }
         entry(&mut self.goals, &todo.goal, "a goal")?.completed_todos += 1;
         Ok(())
