@@ -49,6 +49,45 @@ fn row_2_a_finished_goal_is_done_whatever_was_left_in_it() {
 }
 
 #[test]
+fn row_3_a_pause_beats_an_open_turn_and_refuses_claims_and_renewals() {
+    let mut world = World::with_todos(&["work", "more"]);
+    assert_eq!(world.next("a"), TodoId(1));
+    world.by("b", r#"{"command":"goal.pause","why":"smoke"}"#);
+    for who in ["a", "b"] {
+        assert_eq!(world.answer(who), answer("WAIT", 3));
+        let decision = world.quiet(who);
+        assert_eq!((decision.mode, decision.wake.on), (Mode::Paused, vec!["goal.resumed".to_owned()]));
+    }
+    for (who, json) in [
+        ("b", r#"{"command":"todo.claim","todo":"T2"}"#),
+        ("@ana", r#"{"command":"todo.claim","todo":"T2"}"#),
+        ("a", r#"{"command":"lease.renew","on":"T1"}"#),
+        ("a", r#"{"command":"todo.hand_over","todo":"T1","to":"b","why":"to get a fresh lease"}"#),
+    ] {
+        assert_eq!(world.refused(who, json).code(), "goal.not_active", "{json}");
+    }
+    assert_eq!(world.refused("a", r#"{"command":"goal.resume","why":"me"}"#).code(), "owner.required");
+    world.by("@ana", r#"{"command":"goal.resume","why":"out"}"#);
+    assert_eq!(world.answer("a"), answer("RUN T1", 4));
+}
+
+#[test]
+fn row_3_a_quota_of_nothing_is_a_pause() {
+    for allowance in [r#"{"kind":"slots","slots":0}"#, r#"{"kind":"share","milli":0}"#] {
+        let mut world = World::with_todos(&["work", "more"]);
+        world.next("a");
+        world.by("@ana", format!(r#"{{"command":"quota.set","allowance":{allowance},"why":"stop"}}"#));
+        for who in ["a", "b"] {
+            assert_eq!(world.answer(who), answer("WAIT", 3));
+            assert_eq!(world.decision(who).wake.on, ["quota.set"]);
+        }
+        assert_eq!(world.refused("a", r#"{"command":"lease.renew","on":"T1"}"#).code(), "quota.exceeded");
+        assert_eq!(world.refused("b", r#"{"command":"todo.claim","todo":"T2"}"#).code(), "quota.exceeded");
+        world.by("a", r#"{"command":"yield","todo":"T1","why":"stopped"}"#);
+    }
+}
+
+#[test]
 fn row_4_an_open_turn_goes_on_with_the_same_todo_and_epoch() {
     let mut world = World::with_todos(&["work", "more"]);
     assert_eq!(world.next("a"), TodoId(1));
@@ -185,6 +224,24 @@ fn row_9_write_scopes_overlap_by_components() {
 }
 
 #[test]
+fn row_9_a_resource_is_used_by_one_at_a_time_however_it_was_taken() {
+    let mut world = World::new();
+    world.add("train", r#""resources":["gpu0"]"#);
+    world.add("train more", r#""resources":["gpu0"]"#);
+    world.by("c", r#"{"command":"lease.acquire","resource":"gpu0","ttl_ms":60000}"#);
+    assert_eq!(world.answer("a"), answer("WAIT", 16));
+    assert_eq!(world.decision("a").wake.at, Some(world.now().plus_ms(MINUTE)));
+    world.pass(MINUTE);
+    assert_eq!(world.next("a"), TodoId(1));
+    assert_eq!(world.answer("b"), answer("WAIT", 16));
+    let refusal = world.refused("b", r#"{"command":"lease.acquire","resource":"gpu0"}"#);
+    assert_eq!(refusal.code(), "held_by_other", "{refusal}");
+    let refusal = world.refused("c", r#"{"command":"lease.renew","on":"resource/gpu0"}"#);
+    assert_eq!(refusal.code(), "held_by_other", "an expired lease is not renewed over another's: {refusal}");
+    world.by("a", r#"{"command":"lease.acquire","resource":"gpu0"}"#);
+}
+
+#[test]
 fn row_9_a_todo_outside_a_narrowed_goal_does_not_run() {
     let mut world = World::new();
     world.add("inside", r#""write":["src/a"],"priority":"P3""#);
@@ -230,6 +287,19 @@ fn row_9_two_sessions_of_one_agent_are_two_holders() {
             "held_by_other"
         );
     }
+}
+
+#[test]
+fn row_9_what_is_handed_to_an_agent_is_taken_up_by_any_of_its_sessions_once() {
+    let mut world = World::with_todos(&["work"]);
+    world.next("b");
+    world.by("b", r#"{"command":"todo.hand_over","todo":"T1","to":"a","why":"yours"}"#);
+    assert_eq!(world.answer("a+s1"), answer("RUN T1", 9));
+    assert_eq!(world.answer("b"), answer("WAIT", 16));
+    assert_eq!(world.next("a+s1"), TodoId(1));
+    assert_eq!(world.answer("a+s2"), answer("WAIT", 16));
+    assert_eq!(world.answer("a"), answer("WAIT", 16));
+    world.done("a+s1", "T1");
 }
 
 #[test]
@@ -353,6 +423,19 @@ fn row_16_work_that_no_peer_may_take_is_planned_anew_not_waited_for() {
 }
 
 #[test]
+fn row_17_a_time_is_waited_for_and_then_run_by_itself() {
+    let mut world = World::with_todos(&["later"]);
+    let at = world.now().plus_ms(2 * HOUR);
+    world.by("@ana", format!(r#"{{"command":"todo.defer","todo":"T1","until":"{at}","why":"not yet"}}"#));
+    assert_eq!(world.answer("a"), answer("WAIT", 17));
+    assert_eq!(world.decision("a").wake.at, Some(at));
+    world.ticks.now.set(at);
+    assert_eq!(world.answer("a"), answer("RUN T1", 9));
+    world.next("a");
+    assert_eq!(world.state().todos[&TodoId(1)].status, loopx::state::TodoStatus::Open, "held means open");
+}
+
+#[test]
 fn row_18_a_goal_that_is_accepted_and_has_nothing_open_is_to_be_closed() {
     let mut world = World::empty();
     world.by("", r#"{"command":"goal.start","objective":"reach it","criteria":["shown"]}"#);
@@ -381,6 +464,19 @@ fn row_19_nothing_open_a_rejected_gate_and_a_blocked_todo_are_plans_and_never_ru
     world.by("a", r#"{"command":"todo.block","todo":"T1","why":"no data"}"#);
     assert_eq!(world.decision("a").verdict, stuck);
     assert_eq!(world.quiet("a").verdict, stuck);
+}
+
+#[test]
+fn row_19_a_no_to_a_gate_on_everything_blocks_everything_that_waited() {
+    let mut world = World::with_todos(&["one", "two"]);
+    world.next("b");
+    world.by("a", r#"{"command":"gate.open","question":"Is this the way?","blocks_all":true}"#);
+    world.by("@ana", r#"{"command":"gate.decide","gate":"G1","outcome":{"is":"reject"},"why":"no"}"#);
+    for who in ["a", "b"] {
+        assert_eq!(world.answer(who), answer("PLAN", 19), "{who}");
+    }
+    assert!(world.state().turns.is_empty());
+    assert!(world.state().todos.values().all(|todo| todo.claim.is_none()));
 }
 
 #[test]
@@ -455,6 +551,19 @@ fn asking_appends_nothing_a_thousand_times_over() {
 }
 
 #[test]
+fn a_turn_in_one_goal_is_not_thrown_away_by_asking_about_another() {
+    let mut world = World::with_todos(&["work"]);
+    world.by("@ana", r#"{"command":"goal.start","name":"rose","objective":"water it"}"#);
+    world.by("@ana rose", r#"{"command":"todo.add","title":"fetch water"}"#);
+    world.by("a iris", r#"{"command":"next"}"#);
+    assert_eq!(world.should_run("a rose").unwrap_err().code(), "turn.open");
+    assert_eq!(world.refused("a rose", r#"{"command":"next"}"#).code(), "turn.open");
+    assert_eq!(world.decision("a iris").verdict.word(), "RUN");
+    world.by("a", r#"{"command":"yield","todo":"T1","why":"roses first"}"#);
+    assert_eq!(spell(&world.decision("a rose").verdict), "RUN T2");
+}
+
+#[test]
 fn a_gate_whose_todos_are_all_closed_is_still_shown() {
     let mut world = World::new();
     world.add("for b", r#""bound":"b""#);
@@ -463,4 +572,33 @@ fn a_gate_whose_todos_are_all_closed_is_still_shown() {
     assert_eq!(world.decision("b").questions, [GateId(1)]);
     world.by("@ana", r#"{"command":"todo.cancel","todo":"T1","why":"x"}"#);
     assert_eq!(world.decision("a").questions, [GateId(1)]);
+}
+
+#[test]
+fn what_replaces_a_gated_todo_waits_for_the_same_gate() {
+    let mut world = World::with_todos(&["ship", "ship differently"]);
+    world.by("@ana", r#"{"command":"gate.open","question":"Ship?","blocks":["T1"]}"#);
+    world.by("a", r#"{"command":"todo.supersede","todo":"T1","by":"T2","why":"better"}"#);
+    assert_eq!(world.answer("a"), answer("ASK", 15));
+    world.by("@ana", r#"{"command":"gate.decide","gate":"G1","outcome":{"is":"reject"},"why":"no"}"#);
+    assert_eq!(world.answer("a"), answer("PLAN", 19));
+}
+
+#[test]
+fn what_needed_a_reopened_todo_needs_it_again() {
+    let mut world = World::with_todos(&["one"]);
+    world.add("two", r#""needs":["T1"]"#);
+    world.next("a");
+    world.done("a", "T1");
+    assert_eq!(world.answer("a"), answer("RUN T2", 9));
+    world.by("a", r#"{"command":"todo.reopen","todo":"T1","why":"it was not done"}"#);
+    assert_eq!(world.answer("a"), answer("RUN T1", 9));
+    assert_eq!(world.refused("b", r#"{"command":"todo.claim","todo":"T2"}"#).code(), "todo.not_runnable");
+    // The replacement is needed in the place of what it replaces, closed and reopened or not.
+    world.add("three", "");
+    world.by("a", r#"{"command":"todo.supersede","todo":"T1","by":"T3","why":"better"}"#);
+    world.next("a");
+    world.done("a", "T3");
+    world.by("a", r#"{"command":"todo.reopen","todo":"T3","why":"it was not done"}"#);
+    assert_eq!(world.answer("a"), answer("RUN T3", 9));
 }

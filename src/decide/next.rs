@@ -359,8 +359,11 @@ impl Rules<'_> {
         }
         self.tried(9, "a todo is runnable and quota allows it", true, vec![todo.to_string()]);
         let claim = self.state.todos.get(&todo).and_then(|todo| todo.claim.as_ref());
-        let takes_over =
-            claim.filter(|claim| claim.holder != *self.lane.holder).map(|claim| claim.holder.clone());
+        let takes_over = claim
+            .filter(|claim| {
+                claim.holder != *self.lane.holder && !self.state.is_addressed_to(todo, self.lane.holder)
+            })
+            .map(|claim| claim.holder.clone());
         let mode = if self.outranked_by_a_gate(work, todo) {
             Mode::ScopedUserGateFallback
         } else {

@@ -8,6 +8,7 @@ use crate::event::{
 use crate::id::{Actor, GoalId, TodoId, TurnId};
 use crate::limits::SPEND_MAX;
 use crate::state::{DEFAULT_SLOT_MS, DEFAULT_WINDOW_MS};
+use crate::text::Text;
 
 const WINDOW_MAX_MS: u64 = 366 * 86_400_000;
 
@@ -89,8 +90,7 @@ pub(super) fn spend(context: &Context<'_>, command: &QuotaSpendSlot) -> Result<D
     if turn.completed {
         draft.push(TurnClosed { end: TurnEnd::Done, id, outcome: Some(outcome), why: None });
     } else {
-        let why: crate::text::Text =
-            "paid for; the todo goes on".parse().map_err(|_| Refusal::NothingToChange)?;
+        let why = Text::own("paid for; the todo goes on");
         draft.push(TurnClosed { end: TurnEnd::Yielded, id, outcome: Some(outcome), why: Some(why.clone()) });
         draft.push(crate::event::ClaimReleased { epoch: turn.epoch, todo: turn.todo, why });
     }

@@ -13,7 +13,7 @@ mod quota;
 mod todo;
 mod turn;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
@@ -108,8 +108,8 @@ pub struct State {
     pub todos: BTreeMap<TodoId, Todo>,
     /// Open gates.
     pub gates: BTreeMap<GateId, Gate>,
-    /// Approved gates that no promotion has used.
-    pub approvals: BTreeSet<GateId>,
+    /// Approved gates that no promotion has used, with their goals.
+    pub approvals: BTreeMap<GateId, GoalId>,
     /// Leases on resources, released ones too, since their epochs only grow.
     pub resources: BTreeMap<ResourceId, ResourceLease>,
     /// Evidence that open things rest on.
