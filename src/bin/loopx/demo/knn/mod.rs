@@ -50,6 +50,16 @@ impl Evaluator {
         Ok(Self { split: Split::new(&data::parse(WINE_CSV)?, HOLDOUT_SEED) })
     }
 
+    /// The tuning rows as csv, with the header, each line as it is in the data.
+    pub fn tuning_csv(&self) -> String {
+        data::csv(&self.split.tuning)
+    }
+
+    /// The held-out rows as csv, with the header, each line as it is in the data.
+    pub fn held_out_csv(&self) -> String {
+        data::csv(&self.split.held_out)
+    }
+
     /// Cross-validates on the tuning rows. `seed` deals the folds; scaling is fitted on each training part alone.
     ///
     /// # Errors
