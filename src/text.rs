@@ -29,6 +29,12 @@ pub enum BadText {
 }
 
 impl Text {
+    /// A text of this program's own, such as the reason for something that it does by itself.
+    pub(crate) fn own(text: &'static str) -> Self {
+        debug_assert!(text.parse::<Self>().is_ok());
+        Self(text.to_owned())
+    }
+
     /// The text.
     #[must_use]
     pub fn as_str(&self) -> &str {

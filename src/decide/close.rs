@@ -1,7 +1,7 @@
 //! Completing a todo. Every way to complete one passes through [`completion`]; there is no other.
 
 use super::command::{CheckResult, Close, Done, NewEvidence, TodoComplete, WaitFor};
-use super::evidence::record;
+use super::evidence::{record, stated};
 use super::todo::{check_epoch, open_todo};
 use super::turn::own_turn;
 use super::{Context, Decided, Draft, Refusal, bounded, goal, quota};
@@ -30,9 +30,12 @@ pub(super) fn done(context: &Context<'_>, command: &Done) -> Result<Decided, Ref
     draft.by(holder.actor)
 }
 
-/// Completes a held todo; the turn stays open until it is paid for.
+/// Completes a held todo, an agent only in its turn; the turn stays open until it is paid for.
 pub(super) fn complete(context: &Context<'_>, command: &TodoComplete) -> Result<Decided, Refusal> {
     let caller = context.anyone()?;
+    if caller.actor.agent().is_some() {
+        own_turn(context, command.todo)?;
+    }
     let mut draft = context.draft();
     completion(&mut draft, context, &caller, command.todo, &command.close)?;
     draft.by(caller.actor)
@@ -83,18 +86,15 @@ fn shown_by(
     let about = Subject::Todo(id);
     let mut evidence = Vec::new();
     for named in &close.evidence {
-        goal::current(context.state, *named)?;
-        let elsewhere = context
-            .state
-            .evidence
-            .get(named)
-            .is_some_and(|found| found.about != about && !matches!(found.about, Subject::Trial(_)));
-        if elsewhere {
+        let found = goal::supporting(context.state, *named)?;
+        let of_a_trial = matches!(found.about, Subject::Trial(_)) && found.goal == todo.goal;
+        if found.about != about && !of_a_trial {
             return Err(Refusal::EvidenceElsewhere { evidence: *named, about: id.to_string() });
         }
         evidence.push(*named);
     }
     for proof in &close.proof {
+        stated(proof, false)?;
         if proof.exit.is_some_and(|exit| exit != 0) {
             let (exit, tail) = (proof.exit, proof.summary.to_string());
             return Err(Refusal::CheckFailed { todo: id, exit, tail });
@@ -121,6 +121,7 @@ fn passed_check(id: TodoId, todo: &Todo, close: &Close) -> Result<Option<NewEvid
     if *exit != Some(0) {
         return Err(Refusal::CheckFailed { todo: id, exit: *exit, tail: tail.clone() });
     }
+    // A command line within its limit is a text: `todo.add` saw to that.
     let text = |text: &str| text.parse::<Text>().map_err(|_| Refusal::CheckRequired { todo: id });
     Ok(Some(NewEvidence {
         kind: EvidenceKind::Check,
@@ -140,6 +141,7 @@ fn met(
     close: &Close,
     evidence: &[EvidenceId],
 ) -> Result<(), Refusal> {
+    bounded("meets", &close.meets)?;
     let Some(last) = evidence.last() else { return Ok(()) };
     for criterion in &close.meets {
         let known =

@@ -540,6 +540,7 @@ commands! {
 
 /// Evidence that a command brings along; content is in the blob store by then.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct NewEvidence {
     /// Its form.
     pub kind: EvidenceKind,
@@ -644,6 +645,7 @@ pub struct CheckResult {
 
 /// What a turn cost.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Spending {
     /// Slots; 1 if absent.
     #[serde(default)]

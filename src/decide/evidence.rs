@@ -12,20 +12,29 @@ use crate::state::Standing;
 pub(super) fn add(context: &Context<'_>, command: &EvidenceAdd) -> Result<Decided, Refusal> {
     let actor = context.anyone()?.actor;
     let goal = subject_goal(context, &command.about)?;
+    stated(&command.evidence, command.metric.is_some())?;
     let metric = command.metric.as_ref().map(|row| metric_row(context, row)).transpose()?;
-    if metric.is_some() != (command.evidence.kind == EvidenceKind::Metric) {
-        return Err(Refusal::EvidenceElsewhere {
-            evidence: next_id(context),
-            about: "a measured value".to_owned(),
-        });
-    }
     let mut draft = context.draft();
     record(&mut draft, context, goal, &command.about, &command.evidence, metric);
     draft.by(actor)
 }
 
-const fn next_id(context: &Context<'_>) -> EvidenceId {
-    EvidenceId(context.state.minted.evidence + 1)
+/// What a caller may state: a measured value has a row, and the result of a check is not for anyone to state.
+pub(super) fn stated(new: &NewEvidence, has_row: bool) -> Result<(), Refusal> {
+    super::in_range("bytes", new.bytes.unwrap_or(0), 0, INTEGER_MAX)?;
+    match (new.kind, has_row) {
+        (EvidenceKind::Check, _) => Err(Refusal::EvidenceKindReserved {
+            kind: "check",
+            how: "by this program, when it runs a todo's check",
+        }),
+        (EvidenceKind::Metric, false) => Err(Refusal::EvidenceKindReserved {
+            kind: "metric",
+            how: "with its measured value, by evidence.add",
+        }),
+        (EvidenceKind::Metric, true) => Ok(()),
+        (_, true) => Err(Refusal::EvidenceKindReserved { kind: "metric", how: "for a measured value" }),
+        (_, false) => Ok(()),
+    }
 }
 
 /// The goal that evidence about this belongs to.

@@ -5,7 +5,7 @@ use std::fmt;
 
 use crate::event::{Holder, TodoClass};
 use crate::id::{AgentId, CapabilityId, GateId, GoalId, ResourceId, TodoId};
-use crate::scope::first_overlap;
+use crate::scope::{PathScope, first_overlap};
 use crate::state::{Claim, State, Todo, TodoStatus};
 use crate::text::Text;
 use crate::time::Timestamp;
@@ -35,6 +35,8 @@ pub enum Hindrance {
     Excluded,
     /// Only that agent may take it.
     Bound(AgentId),
+    /// It would write where the goal may not, since the goal was narrowed.
+    OutsideScope(PathScope),
     /// Another one holds it.
     HeldBy {
         /// Who.
@@ -75,6 +77,7 @@ impl fmt::Display for Hindrance {
             Self::UserAction => f.write_str("only a person can do it"),
             Self::Excluded => f.write_str("excludes this agent"),
             Self::Bound(agent) => write!(f, "only for {agent}"),
+            Self::OutsideScope(scope) => write!(f, "{scope} is outside what the goal may write"),
             Self::HeldBy { holder, until: at } => write!(f, "held by {holder}{}", until(at)),
             Self::Overlap { todo, until: at } => write!(f, "writes where {todo} does{}", until(at)),
             Self::Resource { resource, until: at } => write!(f, "{resource} is in use{}", until(at)),
@@ -97,13 +100,13 @@ pub struct Lane<'a> {
 }
 
 impl Lane<'_> {
-    fn holds(&self, claim: &Claim) -> bool {
-        claim.holder == *self.holder
+    fn holds(&self, state: &State, id: TodoId, claim: &Claim) -> bool {
+        claim.holder == *self.holder || state.is_addressed_to(id, self.holder)
     }
 
-    /// A claim of another one that still stands.
-    fn others<'c>(&self, claim: Option<&'c Claim>) -> Option<&'c Claim> {
-        claim.filter(|claim| !self.holds(claim) && !claim.is_expired(self.now))
+    /// The claim of another one on a todo that still stands.
+    fn others<'s>(&self, state: &State, id: TodoId, todo: &'s Todo) -> Option<&'s Claim> {
+        todo.claim.as_ref().filter(|claim| !self.holds(state, id, claim) && !claim.is_expired(self.now))
     }
 }
 
@@ -116,7 +119,7 @@ pub fn hindrances(state: &State, lane: &Lane<'_>, id: TodoId, todo: &Todo) -> Ve
 /// Todos held by others, of any goal, with the end of their leases.
 fn held_by_others<'a>(state: &'a State, lane: &Lane<'_>) -> Vec<(TodoId, &'a Todo, Option<Timestamp>)> {
     let held = state.todos.iter().filter_map(|(id, todo)| {
-        let claim = lane.others(todo.claim.as_ref())?;
+        let claim = lane.others(state, *id, todo)?;
         Some((*id, todo, claim.lease.as_ref().map(|lease| lease.until)))
     });
     held.collect()
@@ -130,8 +133,12 @@ fn hindrances_among(
     todo: &Todo,
 ) -> Vec<Hindrance> {
     let mut found = own_hindrances(lane, todo);
+    if let Some(goal) = state.goals.get(&todo.goal) {
+        let outside = todo.spec.write.iter().find(|scope| !goal.may_write(scope));
+        found.extend(outside.cloned().map(Hindrance::OutsideScope));
+    }
     found.extend(todo.gates.iter().map(|gate| Hindrance::Gate(*gate)));
-    if let Some(claim) = lane.others(todo.claim.as_ref()) {
+    if let Some(claim) = lane.others(state, id, todo) {
         let until = claim.lease.as_ref().map(|lease| lease.until);
         found.push(Hindrance::HeldBy { holder: claim.holder.clone(), until });
     }
@@ -144,8 +151,9 @@ fn hindrances_among(
         }
     }
     for resource in &todo.spec.resources {
-        let claim = state.resources.get(resource).and_then(|slot| lane.others(slot.held.as_ref()));
-        if let Some(claim) = claim {
+        let claim = state.resources.get(resource).and_then(|slot| slot.held.as_ref());
+        if let Some(claim) = claim.filter(|claim| claim.holder != *lane.holder && !claim.is_expired(lane.now))
+        {
             let until = claim.lease.as_ref().map(|lease| lease.until);
             found.push(Hindrance::Resource { resource: resource.clone(), until });
         }
@@ -165,11 +173,11 @@ fn own_hindrances(lane: &Lane<'_>, todo: &Todo) -> Vec<Hindrance> {
     if !todo.unmet.is_empty() {
         found.push(Hindrance::Needs(todo.unmet.iter().copied().collect()));
     }
-    let person = lane.holder.actor.agent().is_none();
-    if todo.spec.class == TodoClass::UserAction && !person {
+    // What agents may and can do says nothing about a person.
+    let Some(agent) = lane.holder.actor.agent() else { return found };
+    if todo.spec.class == TodoClass::UserAction {
         found.push(Hindrance::UserAction);
-    }
-    if let Some(agent) = lane.holder.actor.agent() {
+    } else {
         if todo.spec.excluded.contains(agent) {
             found.push(Hindrance::Excluded);
         }
@@ -200,8 +208,8 @@ pub fn frontier(state: &State, lane: &Lane<'_>) -> Frontier {
     for (id, todo) in state.todos.iter().filter(|(_, todo)| todo.goal == *lane.goal) {
         let found = hindrances_among(state, lane, &held, *id, todo);
         if found.is_empty() {
-            let mine =
-                todo.claim.as_ref().is_some_and(|claim| lane.holds(claim)) || todo.spec.bound.is_some();
+            let mine = todo.claim.as_ref().is_some_and(|claim| lane.holds(state, *id, claim))
+                || todo.spec.bound.is_some();
             runnable.push((!mine, todo.spec.priority, todo.added, *id));
         } else {
             waiting.insert(*id, found);

@@ -47,8 +47,10 @@ pub(super) fn open(context: &Context<'_>, command: &GateOpen) -> Result<Decided,
         options: command.options.clone(),
         question: command.question.clone(),
     });
-    if let Some((_, turn)) =
-        context.state.turn_of(&caller).filter(|(_, turn)| command.blocks.contains(&turn.todo))
+    if let Some((_, turn)) = context
+        .state
+        .turn_of(&caller)
+        .filter(|(_, turn)| !turn.completed && command.blocks.contains(&turn.todo))
     {
         draft.events.extend(todo::turn_ended(context.state, turn.todo, TurnEnd::Yielded, &command.question));
         draft.push(ClaimReleased { epoch: turn.epoch, todo: turn.todo, why: command.question.clone() });
@@ -75,9 +77,10 @@ pub(super) fn decide(context: &Context<'_>, command: &GateDecide) -> Result<Deci
     let decided =
         GateDecided { id: command.gate, outcome: command.outcome.clone(), why: command.why.clone() };
     if command.outcome == GateOutcome::Reject {
-        let waiting = gate.blocks.todos.iter().filter(|id| context.state.todos.contains_key(id));
+        let waiting = context.state.todos.iter().filter(|(id, todo)| gate.holds_up(**id, todo));
         draft.events.extend(
-            waiting.filter_map(|id| todo::turn_ended(context.state, *id, TurnEnd::Blocked, &command.why)),
+            waiting
+                .filter_map(|(id, _)| todo::turn_ended(context.state, *id, TurnEnd::Blocked, &command.why)),
         );
     }
     draft.push(decided);

@@ -1,5 +1,7 @@
 //! Goals and their criteria.
 
+use std::collections::BTreeSet;
+
 use super::command::{GoalAccept, GoalChangeRequest, GoalReject, GoalStart};
 use super::{Context, Decided, Refusal, bounded, one};
 use crate::event::{
@@ -7,7 +9,8 @@ use crate::event::{
     GoalPaused, GoalResumed, GoalStarted, TurnClosed, TurnEnd,
 };
 use crate::id::{Actor, BadId, CriterionId, EvidenceId, GoalId, TodoId};
-use crate::state::{Goal, GoalStatus, Standing, State};
+use crate::limits::RECORD_EVENTS_MAX;
+use crate::state::{Evidence, Goal, GoalStatus, Standing, State};
 use crate::text::Text;
 
 pub(super) fn start(context: &Context<'_>, command: &GoalStart) -> Result<Decided, Refusal> {
@@ -48,6 +51,7 @@ fn unused_name(state: &State) -> Result<GoalId, BadId> {
 
 pub(super) fn change(context: &Context<'_>, command: &GoalChangeRequest) -> Result<Decided, Refusal> {
     bounded("add_criteria", &command.add_criteria)?;
+    bounded("drop_criteria", &command.drop_criteria)?;
     let actor = Actor::Owner(context.owner("change a goal")?);
     let (id, goal) = context.open_goal()?;
     let mut changes = Vec::new();
@@ -58,9 +62,9 @@ pub(super) fn change(context: &Context<'_>, command: &GoalChangeRequest) -> Resu
         bounded("write", new)?;
         changes.push(GoalChange::Write { old: goal.write.clone(), new: new.clone() });
     }
-    for dropped in &command.drop_criteria {
-        let criterion = criterion(goal, *dropped)?;
-        changes.push(GoalChange::Criterion { id: *dropped, old: Some(criterion.clone()), new: None });
+    for dropped in &command.drop_criteria.iter().collect::<BTreeSet<_>>() {
+        let criterion = criterion(goal, **dropped)?;
+        changes.push(GoalChange::Criterion { id: **dropped, old: Some(criterion.clone()), new: None });
     }
     for (number, text) in (goal.criteria_minted + 1..).zip(&command.add_criteria) {
         changes.push(GoalChange::Criterion { id: CriterionId(number), old: None, new: Some(text.clone()) });
@@ -132,8 +136,11 @@ pub(super) fn abandon(context: &Context<'_>, why: &Text) -> Result<Decided, Refu
 /// The end of a goal ends its turns.
 fn ended(context: &Context<'_>, actor: Actor, goal: &GoalId, end: Event) -> Result<Decided, Refusal> {
     let mut draft = context.draft();
-    for (turn, _) in context.state.turns.iter().filter(|(_, turn)| turn.goal == *goal) {
-        draft.push(TurnClosed { end: TurnEnd::Abandoned, id: *turn, outcome: None, why: None });
+    // A record takes only so many; the end of the goal takes the rest with it.
+    let turns = context.state.turns.iter().filter(|(_, turn)| turn.goal == *goal);
+    for (id, turn) in turns.take(RECORD_EVENTS_MAX - 1) {
+        let end = if turn.completed { TurnEnd::Done } else { TurnEnd::Abandoned };
+        draft.push(TurnClosed { end, id: *id, outcome: turn.outcome, why: None });
     }
     draft.push(end);
     draft.by(actor)
@@ -143,7 +150,12 @@ pub(super) fn accept(context: &Context<'_>, command: &GoalAccept) -> Result<Deci
     let actor = context.anyone()?.actor;
     let (id, goal) = context.open_goal()?;
     criterion(goal, command.criterion)?;
-    current(context.state, command.evidence)?;
+    let evidence = supporting(context.state, command.evidence)?;
+    // Evidence of an earlier goal of this name is not evidence of this one.
+    if evidence.goal != *id || evidence.seq < goal.instance {
+        let about = format!("goal {id}");
+        return Err(Refusal::EvidenceElsewhere { evidence: command.evidence, about });
+    }
     one(actor, AcceptanceMet { criterion: command.criterion, evidence: command.evidence, goal: id.clone() })
 }
 
@@ -161,10 +173,19 @@ pub(super) fn reject(context: &Context<'_>, command: &GoalReject) -> Result<Deci
 }
 
 /// Evidence that exists and counts.
-pub(super) fn current(state: &State, id: EvidenceId) -> Result<(), Refusal> {
+pub(super) fn current(state: &State, id: EvidenceId) -> Result<&Evidence, Refusal> {
     match state.evidence.get(&id) {
-        Some(evidence) if evidence.standing == Standing::Current => Ok(()),
+        Some(evidence) if evidence.standing == Standing::Current => Ok(evidence),
         Some(evidence) => Err(Refusal::EvidenceNotCurrent { evidence: id, standing: evidence.standing }),
         None => Err(Refusal::Unknown { what: "current evidence", name: id.to_string() }),
+    }
+}
+
+/// Evidence that counts and speaks for something: a command that failed shows nothing done.
+pub(super) fn supporting(state: &State, id: EvidenceId) -> Result<&Evidence, Refusal> {
+    let evidence = current(state, id)?;
+    match evidence.exit {
+        None | Some(0) => Ok(evidence),
+        Some(exit) => Err(Refusal::EvidenceFailed { evidence: id, exit }),
     }
 }

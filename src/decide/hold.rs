@@ -1,15 +1,16 @@
 //! Giving back, passing on, and leasing.
 
 use super::command::{LeaseAcquire, LeaseRelease, LeaseRenew, TodoHandOver, TodoRelease};
+use super::frontier::{Hindrance, Lane, hindrances};
 use super::todo::{changeable, check_epoch, turn_ended};
 use super::{Context, Decided, Refusal, in_range, one};
 use crate::event::{
     ClaimHandedOver, ClaimReleased, Holder, LeaseGranted, LeaseReleased, LeaseRenewed, LeaseTakenOver,
     LeaseTarget, TurnEnd,
 };
-use crate::id::{Actor, ResourceId};
+use crate::id::{Actor, GoalId, ResourceId, TodoId};
 use crate::limits::{LEASE_DEFAULT_MS, LEASE_MAX_MS, LEASE_MIN_MS};
-use crate::state::{Claim, GoalStatus};
+use crate::state::{Claim, GoalStatus, Todo};
 use crate::time::Timestamp;
 
 /// When a lease taken now expires.
@@ -44,6 +45,8 @@ pub(super) fn hand_over(context: &Context<'_>, command: &TodoHandOver) -> Result
     if claim.holder == to {
         return Err(Refusal::NothingToChange);
     }
+    running(context, &todo.goal)?;
+    may_hold(context, &to, command.todo, todo)?;
     let mut draft = context.draft();
     draft.events.extend(turn_ended(context.state, command.todo, TurnEnd::Yielded, &command.why));
     draft.push(ClaimHandedOver {
@@ -57,10 +60,50 @@ pub(super) fn hand_over(context: &Context<'_>, command: &TodoHandOver) -> Result
     draft.by(caller.actor)
 }
 
+/// A lease is granted or prolonged only while turns are given: a pause is not waited out.
+fn running(context: &Context<'_>, goal: &GoalId) -> Result<(), Refusal> {
+    if let Some(found) = context.state.goals.get(goal).filter(|found| found.status != GoalStatus::Active) {
+        return Err(Refusal::GoalNotActive { goal: goal.clone(), status: found.status });
+    }
+    match context.state.quotas.get(goal) {
+        Some(quota) if quota.allowed_slots() == Some(0) => Err(Refusal::QuotaExceeded {
+            slots: 1,
+            allowed: 0,
+            spent: quota.spent_slots(context.now),
+            free_at: None,
+        }),
+        _ => Ok(()),
+    }
+}
+
+/// A lease that is passed on or prolonged meets what a fresh one would have to, apart from what its holder brings along
+/// at the time: others may have taken the paths or the resource since it expired.
+fn may_hold(context: &Context<'_>, holder: &Holder, id: TodoId, todo: &Todo) -> Result<(), Refusal> {
+    let capabilities = context.capabilities(holder);
+    let lane = Lane { goal: &todo.goal, holder, capabilities: &capabilities, now: context.now };
+    let found = hindrances(context.state, &lane, id, todo).into_iter();
+    let mut found = found.filter(|one| !matches!(one, Hindrance::HeldBy { .. } | Hindrance::Capability(_)));
+    found.next().map_or(Ok(()), |hindrance| Err(Refusal::NotRunnable { todo: id, hindrance }))
+}
+
+/// Refuses if a todo that another one holds uses the resource.
+fn unused(context: &Context<'_>, caller: &Holder, resource: &ResourceId) -> Result<(), Refusal> {
+    for (id, todo) in &context.state.todos {
+        let claim = todo.claim.as_ref().filter(|claim| !claim.is_expired(context.now));
+        if let Some(claim) =
+            claim.filter(|claim| claim.holder != *caller && todo.spec.resources.contains(resource))
+        {
+            return Err(held_by(LeaseTarget::Todo(*id), claim, todo.epoch));
+        }
+    }
+    Ok(())
+}
+
 /// Takes a free resource, or one whose lease has expired.
 pub(super) fn acquire(context: &Context<'_>, command: &LeaseAcquire) -> Result<Decided, Refusal> {
     let caller = context.anyone()?;
     let until = expiry(context, command.ttl_ms)?;
+    unused(context, &caller, &command.resource)?;
     let on = LeaseTarget::Resource(command.resource.clone());
     let slot = context.state.resources.get(&command.resource);
     let epoch = slot.map_or(0, |slot| slot.epoch) + 1;
@@ -99,20 +142,22 @@ fn held_resource<'a>(
     }
 }
 
-/// Prolongs from now. Refused in a paused goal: a pause is not waited out by renewing.
+/// Prolongs from now.
 pub(super) fn renew(context: &Context<'_>, command: &LeaseRenew) -> Result<Decided, Refusal> {
     let caller = context.anyone()?;
     let until = expiry(context, command.ttl_ms)?;
     let epoch = match &command.on {
-        LeaseTarget::Resource(resource) => held_resource(context, &caller, resource, command.epoch)?.1,
+        LeaseTarget::Resource(resource) => {
+            let (_, epoch) = held_resource(context, &caller, resource, command.epoch)?;
+            unused(context, &caller, resource)?;
+            epoch
+        }
         LeaseTarget::Todo(id) => {
             let (_, todo) = changeable(context, *id, command.epoch)?;
-            let goal = context.state.goals.get(&todo.goal).filter(|goal| goal.status == GoalStatus::Paused);
-            if let Some(goal) = goal {
-                return Err(Refusal::GoalNotActive { goal: todo.goal.clone(), status: goal.status });
-            }
             let mine = todo.claim.as_ref().filter(|claim| claim.holder == caller && claim.lease.is_some());
             mine.ok_or_else(|| Refusal::NotHeld { on: command.on.clone() })?;
+            running(context, &todo.goal)?;
+            may_hold(context, &caller, *id, todo)?;
             todo.epoch
         }
     };

@@ -109,7 +109,7 @@ pub(super) fn promote(context: &Context<'_>, command: &LineagePromote) -> Result
     bounded("cites", &command.cites)?;
     bounded("contrast", &command.contrast)?;
     let (goal, _) = context.open_goal()?;
-    if !context.state.approvals.contains(&command.gate) {
+    if context.state.approvals.get(&command.gate) != Some(goal) {
         return Err(Refusal::NotApproved { gate: command.gate });
     }
     for row in command.cites.iter().chain(&command.contrast) {

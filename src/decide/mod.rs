@@ -124,6 +124,10 @@ pub fn should_run(context: &Context<'_>) -> Result<Decision, Refusal> {
     let (goal_id, goal) = context.goal_for_decision()?;
     let capabilities = context.capabilities(&holder);
     let lane = Lane { goal: goal_id, holder: &holder, capabilities: &capabilities, now: context.now };
+    // A turn in another goal is not lost by asking about this one.
+    if let Some((turn, open)) = context.state.turn_of(&holder).filter(|(_, turn)| turn.goal != *goal_id) {
+        return Err(Refusal::TurnOpen { turn, todo: open.todo });
+    }
     Ok(next::next(context.state, goal_id, goal, &lane))
 }
 

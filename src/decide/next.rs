@@ -3,14 +3,14 @@
 //! It reads the state and nothing else: no clock, no text. It always answers, with one verdict, the rules that were
 //! tried in their order, the questions that wait for a human, and the condition for asking again.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
 use super::frontier::{Frontier, Hindrance, Lane, frontier, hindrances};
 use crate::event::{Holder, TodoClass};
 use crate::id::{CapabilityId, CriterionId, GateId, GoalId, Seq, TodoId, TurnId};
-use crate::state::{Gate, Goal, GoalStatus, State, Turn};
+use crate::state::{Gate, Goal, GoalStatus, State, Todo, Turn};
 use crate::time::Timestamp;
 
 /// What to do now.
@@ -210,7 +210,7 @@ pub fn next(state: &State, goal_id: &GoalId, goal: &Goal, lane: &Lane<'_>) -> De
     }
 }
 
-/// Whether a gate belongs in this lane's user channel: unless it only names other agents or their work.
+/// Whether a gate belongs in this lane's user channel: unless it only names other agents or their open work.
 fn concerns(state: &State, lane: &Lane<'_>, gate: &Gate) -> bool {
     if gate.goal != *lane.goal {
         return false;
@@ -224,7 +224,8 @@ fn concerns(state: &State, lane: &Lane<'_>, gate: &Gate) -> bool {
                 && !agent.is_some_and(|agent| todo.spec.excluded.contains(agent))
         })
     };
-    let names_nobody = blocks.agents.is_empty() && blocks.todos.is_empty();
+    let names_nobody =
+        blocks.agents.is_empty() && !blocks.todos.iter().any(|id| state.todos.contains_key(id));
     blocks.all || names_me || names_nobody || blocks.todos.iter().any(open_to_me)
 }
 
@@ -358,8 +359,11 @@ impl Rules<'_> {
         }
         self.tried(9, "a todo is runnable and quota allows it", true, vec![todo.to_string()]);
         let claim = self.state.todos.get(&todo).and_then(|todo| todo.claim.as_ref());
-        let takes_over =
-            claim.filter(|claim| claim.holder != *self.lane.holder).map(|claim| claim.holder.clone());
+        let takes_over = claim
+            .filter(|claim| {
+                claim.holder != *self.lane.holder && !self.state.is_addressed_to(todo, self.lane.holder)
+            })
+            .map(|claim| claim.holder.clone());
         let mode = if self.outranked_by_a_gate(work, todo) {
             Mode::ScopedUserGateFallback
         } else {
@@ -379,13 +383,9 @@ impl Rules<'_> {
     )]
     fn throttled_until(&self) -> Option<Option<Timestamp>> {
         let quota = self.state.quotas.get(self.lane.goal)?;
-        let reserved = reserved_slots(self.state, self.lane.goal, self.lane.holder);
-        match quota.free_at(reserved + 1, self.lane.now) {
-            Some(at) if at <= self.lane.now => None,
-            Some(at) => Some(Some(at)),
-            // Open turns of others hold the rest of the allowance: it is free again when they close.
-            None => Some(quota.free_at(1, self.lane.now).filter(|at| *at > self.lane.now)),
-        }
+        let reserved = reservations(self.state, self.lane.goal, self.lane.holder);
+        let free_at = quota.free_at(1, self.lane.now, &reserved);
+        (free_at != Some(self.lane.now)).then_some(free_at)
     }
 
     fn outranked_by_a_gate(&self, work: &Frontier, chosen: TodoId) -> bool {
@@ -445,11 +445,11 @@ impl Rules<'_> {
     }
 }
 
-/// Slots that open turns of other holders may still spend: one each.
+/// Open turns of other holders may still spend one slot each; until when each is kept for them.
 #[must_use]
-pub fn reserved_slots(state: &State, goal: &GoalId, except: &Holder) -> u64 {
+pub fn reservations(state: &State, goal: &GoalId, except: &Holder) -> Vec<Timestamp> {
     let open = state.turns.values().filter(|turn| turn.goal == *goal && turn.holder != *except);
-    u64::try_from(open.count()).unwrap_or(u64::MAX)
+    open.filter_map(|turn| state.reserved_until(turn)).collect()
 }
 
 fn names<T: ToString>(ids: &[T]) -> Vec<String> {
@@ -483,8 +483,23 @@ enum WaitsFor {
 impl Waits {
     fn of(state: &State, lane: &Lane<'_>, work: &Frontier) -> Self {
         let mut waits = Self::default();
+        let mut settled = BTreeMap::new();
+        loop {
+            let before = settled.len();
+            for (id, found) in &work.waiting {
+                let what = match settled.get(id) {
+                    None => waits.settle(state, lane, *id, found, &settled),
+                    Some(_) => None,
+                };
+                settled.extend(what.map(|what| (*id, what)));
+            }
+            if settled.len() == before {
+                break;
+            }
+        }
         for id in work.waiting.keys() {
-            match waits.classify(state, lane, work, *id, &mut BTreeSet::new()) {
+            // What cannot be settled needs itself by way of others.
+            match settled.get(id).copied().unwrap_or(WaitsFor::Stuck) {
                 WaitsFor::Stuck => waits.stuck.push(*id),
                 WaitsFor::Human => waits.human.push(*id),
                 WaitsFor::Others => waits.others.push(*id),
@@ -494,55 +509,61 @@ impl Waits {
         waits
     }
 
-    /// `seen` holds the todos above this one, so that no chain is followed twice.
-    fn classify(
+    /// What one todo waits for; none while something that it needs is not settled.
+    fn settle(
         &mut self,
         state: &State,
         lane: &Lane<'_>,
-        work: &Frontier,
         id: TodoId,
-        seen: &mut BTreeSet<TodoId>,
-    ) -> WaitsFor {
+        found: &[Hindrance],
+        settled: &BTreeMap<TodoId, WaitsFor>,
+    ) -> Option<WaitsFor> {
+        let todo = state.todos.get(&id)?;
         let mut strongest = WaitsFor::Later;
-        if !seen.insert(id) {
-            return strongest;
-        }
-        for found in work.waiting.get(&id).into_iter().flatten() {
-            let one = match found {
+        let mut ends = None;
+        for one in found {
+            let (what, end) = match one {
                 Hindrance::Needs(needs) => {
-                    let below = needs.iter().map(|need| self.classify(state, lane, work, *need, seen));
-                    below.max().unwrap_or(WaitsFor::Stuck)
+                    let below: Option<Vec<WaitsFor>> =
+                        needs.iter().map(|need| settled.get(need).copied()).collect();
+                    (below?.into_iter().max().unwrap_or(WaitsFor::Stuck), None)
                 }
                 Hindrance::Gate(gate) | Hindrance::AgentGate(gate) => {
                     self.gates.insert(*gate);
-                    WaitsFor::Human
+                    (WaitsFor::Human, None)
                 }
-                Hindrance::UserAction => WaitsFor::Human,
-                Hindrance::Blocked { .. } | Hindrance::Deferred { until: None } => WaitsFor::Stuck,
-                Hindrance::Deferred { until: Some(at) } => self.due(Some(*at), WaitsFor::Later),
+                // A person is asked for only what a person could do now.
+                Hindrance::UserAction if found.len() == 1 => (WaitsFor::Human, None),
+                Hindrance::UserAction => (WaitsFor::Later, None),
+                Hindrance::Blocked { .. }
+                | Hindrance::Deferred { until: None }
+                | Hindrance::OutsideScope(_) => (WaitsFor::Stuck, None),
+                Hindrance::Deferred { until } => (WaitsFor::Later, *until),
                 Hindrance::HeldBy { until, .. }
                 | Hindrance::Overlap { until, .. }
-                | Hindrance::Resource { until, .. } => self.due(*until, WaitsFor::Others),
-                Hindrance::Excluded | Hindrance::Bound(_) => self.due(None, WaitsFor::Others),
-                Hindrance::Capability(needed) => lacking(state, lane, needed),
+                | Hindrance::Resource { until, .. } => (WaitsFor::Others, *until),
+                Hindrance::Excluded | Hindrance::Bound(_) => (others_may(state, lane, todo, None), None),
+                Hindrance::Capability(needed) => (others_may(state, lane, todo, Some(needed)), None),
             };
-            strongest = strongest.max(one);
+            strongest = strongest.max(what);
+            ends = [ends, end].into_iter().flatten().min();
         }
-        strongest
-    }
-
-    fn due(&mut self, at: Option<Timestamp>, kind: WaitsFor) -> WaitsFor {
-        self.earliest = [self.earliest, at].into_iter().flatten().min();
-        kind
+        if strongest <= WaitsFor::Others {
+            self.earliest = [self.earliest, ends].into_iter().flatten().min();
+        }
+        Some(strongest)
     }
 }
 
-/// A capability that a peer has is a matter of who takes the todo; one that nobody has makes it stuck.
-fn lacking(state: &State, lane: &Lane<'_>, needed: &CapabilityId) -> WaitsFor {
+/// Work that a peer may take is that peer's; work that no peer may take, or has the capability for, is stuck.
+fn others_may(state: &State, lane: &Lane<'_>, todo: &Todo, needed: Option<&CapabilityId>) -> WaitsFor {
     let me = lane.holder.actor.agent();
-    let peer = state
-        .agents
-        .iter()
-        .any(|(name, agent)| Some(name) != me && !agent.retired && agent.capabilities.contains(needed));
+    let peer = state.agents.iter().any(|(name, agent)| {
+        Some(name) != me
+            && !agent.retired
+            && !todo.spec.excluded.contains(name)
+            && todo.spec.bound.as_ref().is_none_or(|bound| bound == name)
+            && needed.is_none_or(|needed| agent.capabilities.contains(needed))
+    });
     if peer { WaitsFor::Others } else { WaitsFor::Stuck }
 }

@@ -8,6 +8,7 @@ use crate::event::{
 use crate::id::{Actor, GoalId, TodoId, TurnId};
 use crate::limits::SPEND_MAX;
 use crate::state::{DEFAULT_SLOT_MS, DEFAULT_WINDOW_MS};
+use crate::text::Text;
 
 const WINDOW_MAX_MS: u64 = 366 * 86_400_000;
 
@@ -30,10 +31,10 @@ pub(super) fn set(context: &Context<'_>, command: &QuotaSetRequest) -> Result<De
     one(actor, QuotaSet { allowance, goal: goal.clone(), slot_ms, why, window_ms })
 }
 
-/// Refuses if `slots` do not fit now beside those spent and those reserved.
-pub(super) fn fits(context: &Context<'_>, goal: &GoalId, reserved: u64, slots: u64) -> Result<(), Refusal> {
+/// Refuses if `slots` do not fit now beside those spent and those that the open turns of others may still spend.
+pub(super) fn fits(context: &Context<'_>, goal: &GoalId, holder: &Holder, slots: u64) -> Result<(), Refusal> {
     let Some(quota) = context.state.quotas.get(goal) else { return Ok(()) };
-    match quota.free_at(reserved + slots, context.now) {
+    match quota.free_at(slots, context.now, &next::reservations(context.state, goal, holder)) {
         Some(at) if at <= context.now => Ok(()),
         free_at => Err(Refusal::QuotaExceeded {
             slots,
@@ -44,7 +45,7 @@ pub(super) fn fits(context: &Context<'_>, goal: &GoalId, reserved: u64, slots: u
     }
 }
 
-/// The spend of a turn. Its first slot was reserved when it was opened, so that one always fits.
+/// The spend of a turn. Its first slot was reserved when it was opened, so that one always fits while its lease lasts.
 pub(super) fn spending(
     context: &Context<'_>,
     goal: &GoalId,
@@ -56,8 +57,11 @@ pub(super) fn spending(
     in_range("slots", slots, 0, SPEND_MAX)?;
     in_range("tokens", spend.tokens.unwrap_or(0), 0, SPEND_MAX)?;
     in_range("cost_micro", spend.cost_micro.unwrap_or(0), 0, SPEND_MAX)?;
-    if slots > 1 {
-        fits(context, goal, next::reserved_slots(context.state, goal, holder), slots)?;
+    let open = context.state.turns.get(&turn);
+    let kept =
+        open.and_then(|turn| context.state.reserved_until(turn)).is_some_and(|until| until > context.now);
+    if slots > u64::from(kept) {
+        fits(context, goal, holder, slots)?;
     }
     Ok(QuotaSpent {
         cost_micro: spend.cost_micro,
@@ -86,8 +90,7 @@ pub(super) fn spend(context: &Context<'_>, command: &QuotaSpendSlot) -> Result<D
     if turn.completed {
         draft.push(TurnClosed { end: TurnEnd::Done, id, outcome: Some(outcome), why: None });
     } else {
-        let why: crate::text::Text =
-            "paid for; the todo goes on".parse().map_err(|_| Refusal::NothingToChange)?;
+        let why = Text::own("paid for; the todo goes on");
         draft.push(TurnClosed { end: TurnEnd::Yielded, id, outcome: Some(outcome), why: Some(why.clone()) });
         draft.push(crate::event::ClaimReleased { epoch: turn.epoch, todo: turn.todo, why });
     }

@@ -44,6 +44,12 @@ pub enum Refusal {
         /// The name given.
         owner: OwnerId,
     },
+    /// Without this owner nobody could decide anything any more.
+    #[error("{owner} is the last owner; register another one first")]
+    LastOwner {
+        /// The owner.
+        owner: OwnerId,
+    },
     /// Owners are registered and the caller does not say which it is.
     #[error("this ledger has registered owners; say which one you are with --as")]
     OwnerUnnamed,
@@ -206,6 +212,22 @@ pub enum Refusal {
         /// Its standing.
         standing: Standing,
     },
+    /// The evidence is a command that failed.
+    #[error("{evidence} is a command that failed (exit {exit})")]
+    EvidenceFailed {
+        /// The evidence.
+        evidence: EvidenceId,
+        /// Its exit code.
+        exit: i32,
+    },
+    /// Evidence of a kind that cannot be stated like this.
+    #[error("evidence of the kind {kind} is recorded {how}")]
+    EvidenceKindReserved {
+        /// The kind.
+        kind: &'static str,
+        /// How it is recorded.
+        how: &'static str,
+    },
     /// The evidence is about something else.
     #[error("{evidence} is not evidence about {about}")]
     EvidenceElsewhere {
@@ -339,6 +361,7 @@ impl Refusal {
             Self::AgentUnnamed => "agent.unnamed",
             Self::OwnerOnly { .. } => "owner.required",
             Self::OwnerUnknown { .. } => "owner.unknown",
+            Self::LastOwner { .. } => "owner.last",
             Self::OwnerUnnamed => "owner.unnamed",
             Self::Exists { .. } => "exists",
             Self::Unknown { .. } => "not_found",
@@ -362,6 +385,8 @@ impl Refusal {
             Self::QuotaExceeded { .. } => "quota.exceeded",
             Self::EvidenceRequired { .. } => "evidence.required",
             Self::EvidenceNotCurrent { .. } => "evidence.not_current",
+            Self::EvidenceFailed { .. } => "evidence.failed",
+            Self::EvidenceKindReserved { .. } => "evidence.kind_reserved",
             Self::EvidenceElsewhere { .. } => "evidence.elsewhere",
             Self::ContinuationRequired { .. } => "continuation.required",
             Self::ContinuationAmbiguous { .. } => "continuation.ambiguous",

@@ -43,8 +43,12 @@ fn check_spec(context: &Context<'_>, goal_id: &GoalId, goal: &Goal, spec: &TodoS
     bounded("excluded", &spec.excluded)?;
     bounded("serves", &spec.serves)?;
     bounded("check", &spec.check)?;
-    let length = spec.check.iter().map(String::len).sum::<usize>();
-    super::in_range("check bytes", u64::try_from(length).unwrap_or(u64::MAX), 0, 8_192)?;
+    if let Some(program) = spec.check.first() {
+        // It is recorded as one text when it has passed.
+        let line = spec.check.join(" ").len();
+        super::in_range("check bytes", u64::try_from(line).unwrap_or(u64::MAX), 0, 8_192)?;
+        super::in_range("bytes of the check's program", program.trim().len() as u64, 1, 8_192)?;
+    }
     for need in &spec.needs {
         check_need(context, goal_id, *need)?;
     }
@@ -56,9 +60,7 @@ fn check_spec(context: &Context<'_>, goal_id: &GoalId, goal: &Goal, spec: &TodoS
     for criterion in &spec.serves {
         Context::exists("criterion", criterion, goal.criteria.contains_key(criterion))?;
     }
-    let outside =
-        spec.write.iter().find(|scope| !goal.write.is_empty() && !goal.write.iter().any(|g| g.covers(scope)));
-    if let Some(scope) = outside {
+    if let Some(scope) = spec.write.iter().find(|scope| !goal.may_write(scope)) {
         let (scope, allowed) = (scope.clone(), goal.write.clone());
         return Err(Refusal::OutsideScope { scope, goal: goal_id.clone(), allowed });
     }
@@ -208,11 +210,12 @@ pub(super) fn reopen(context: &Context<'_>, command: &TodoReopen) -> Result<Deci
     let Err(Refusal::TodoNotOpen { closed: Some(closed), .. }) = open_todo(context, id) else {
         return Err(Refusal::Unknown { what: "todo", name: id.to_string() });
     };
+    // A goal started later under the same name is another one.
     let goal = context.state.goals.get(&closed.goal).filter(|goal| !goal.status.is_final());
-    if goal.is_none() {
+    if goal.is_none_or(|goal| goal.instance > closed.seq) {
         return Err(Refusal::TodoNotOpen { todo: id, closed: Some(closed) });
     }
-    let ClosedTodo { epoch, goal, spec, .. } = *closed;
-    let closed = ReopenedTodo { epoch, goal, spec };
+    let ClosedTodo { how, epoch, goal, spec, .. } = *closed;
+    let closed = ReopenedTodo { completed: how == Closing::Completed, epoch, goal, spec };
     one(actor, TodoReopened { closed: Some(closed), id, why })
 }

@@ -4,10 +4,10 @@ use super::command::{Next, RefreshState, TodoClaim};
 use super::frontier::{Lane, hindrances};
 use super::hold::expiry;
 use super::todo::{changeable, open_todo, turn_ended};
-use super::{Context, Decided, Draft, Refusal, Verdict, next, one, quota};
+use super::{Context, Decided, Draft, Refusal, Verdict, one, quota};
 use crate::event::{
-    ClaimReleased, ClaimTaken, Holder, LeaseGranted, LeaseRenewed, LeaseTakenOver, LeaseTarget,
-    StateRefreshed, TodoBlocked, TurnClosed, TurnEnd, TurnOpened,
+    ClaimHandedOver, ClaimReleased, ClaimTaken, Holder, LeaseGranted, LeaseRenewed, LeaseTakenOver,
+    LeaseTarget, StateRefreshed, TodoBlocked, TurnClosed, TurnEnd, TurnOpened,
 };
 use crate::id::{Actor, TodoId, TurnId};
 use crate::limits::LEASE_DEFAULT_MS;
@@ -88,6 +88,17 @@ fn take(
             epoch = todo.epoch;
             draft.push(LeaseRenewed { epoch, on, until });
         }
+        Some(claim) if context.state.is_addressed_to(id, holder) => {
+            let (from, to) = (claim.holder.clone(), holder.clone());
+            draft.push(ClaimHandedOver {
+                epoch,
+                from,
+                to,
+                todo: id,
+                until: Some(until),
+                why: Text::own("taken up"),
+            });
+        }
         Some(claim) => {
             if let Some((old, turn)) = context.state.turn_on(id) {
                 draft.push(TurnClosed { end: TurnEnd::Abandoned, id: old, outcome: turn.outcome, why: None });
@@ -128,8 +139,7 @@ pub(super) fn claim(context: &Context<'_>, command: &TodoClaim) -> Result<Decide
         return Err(Refusal::TurnOpen { turn, todo: open.todo });
     }
     gate_on_agent(context, &lane)?;
-    let reserved = next::reserved_slots(context.state, &todo.goal, &holder);
-    quota::fits(context, &todo.goal, reserved, 1)?;
+    quota::fits(context, &todo.goal, &holder, 1)?;
     let mut draft = context.draft();
     take(&mut draft, context, &holder, id, todo, expiry(context, command.ttl_ms)?);
     draft.by(holder.actor)
@@ -145,7 +155,7 @@ fn claim_as_person(
     match &todo.claim {
         Some(claim) if claim.holder == holder => return Err(Refusal::NothingToChange),
         Some(_) => {
-            let why: Text = "taken over by a person".parse().map_err(|_| Refusal::NothingToChange)?;
+            let why = Text::own("taken over by a person");
             draft.events.extend(turn_ended(context.state, id, TurnEnd::Abandoned, &why));
             draft.push(ClaimReleased { epoch: todo.epoch, todo: id, why });
         }
@@ -167,36 +177,41 @@ fn gate_on_agent(context: &Context<'_>, lane: &Lane<'_>) -> Result<(), Refusal> 
     }
 }
 
-/// The open turn of the caller on this todo.
+/// The open turn of the caller on this todo, which it has not completed.
 pub(super) fn own_turn(context: &Context<'_>, todo: TodoId) -> Result<(Holder, TurnId), Refusal> {
     let holder = context.agent()?;
     match context.state.turn_of(&holder) {
-        Some((id, turn)) if turn.todo == todo => Ok((holder, id)),
-        Some((turn, open)) => {
+        Some((id, turn)) if turn.todo == todo && !turn.completed => Ok((holder, id)),
+        Some((turn, open)) if open.todo != todo => {
             open_todo(context, todo)?;
             Err(Refusal::TurnOpen { turn, todo: open.todo })
         }
-        None => {
+        Some(_) | None => {
             changeable(context, todo, None)?;
             Err(Refusal::NoTurn { todo })
         }
     }
 }
 
+/// Ends the turn and gives its todo back, unless it has completed it: there is always a way out of a turn.
 pub(super) fn give_back(context: &Context<'_>, todo: TodoId, why: &Text) -> Result<Decided, Refusal> {
-    let (holder, turn) = own_turn(context, todo)?;
+    let holder = context.agent()?;
+    if let Some((id, turn)) = context.state.turn_of(&holder).filter(|(_, t)| t.todo == todo && t.completed) {
+        let (end, outcome, why) = (TurnEnd::Done, turn.outcome, Some(why.clone()));
+        return one(holder.actor, TurnClosed { end, id, outcome, why });
+    }
+    own_turn(context, todo)?;
     let found = open_todo(context, todo)?;
     let mut draft = context.draft();
-    draft.push(TurnClosed { end: TurnEnd::Yielded, id: turn, outcome: None, why: Some(why.clone()) });
+    draft.events.extend(turn_ended(context.state, todo, TurnEnd::Yielded, why));
     draft.push(ClaimReleased { epoch: found.epoch, todo, why: why.clone() });
     draft.by(holder.actor)
 }
 
 pub(super) fn block(context: &Context<'_>, todo: TodoId, why: &Text) -> Result<Decided, Refusal> {
-    let (holder, turn) = own_turn(context, todo)?;
-    open_todo(context, todo)?;
+    let (holder, _) = own_turn(context, todo)?;
     let mut draft = context.draft();
-    draft.push(TurnClosed { end: TurnEnd::Blocked, id: turn, outcome: None, why: Some(why.clone()) });
+    draft.events.extend(turn_ended(context.state, todo, TurnEnd::Blocked, why));
     draft.push(TodoBlocked { id: todo, why: why.clone() });
     draft.by(holder.actor)
 }
@@ -204,14 +219,17 @@ pub(super) fn block(context: &Context<'_>, todo: TodoId, why: &Text) -> Result<D
 /// A note for the next turn; with a turn, it also says what that turn brought.
 pub(super) fn refresh(context: &Context<'_>, command: &RefreshState) -> Result<Decided, Refusal> {
     let caller = context.anyone()?;
-    let (goal, _) = context.open_goal()?;
-    if let Some(id) = command.turn {
-        let own = context.state.turns.get(&id).filter(|turn| turn.holder == caller);
-        let turn = own.ok_or(Refusal::TurnNotOpen { turn: id })?;
-        if let Some(todo) = command.todo.filter(|todo| *todo != turn.todo) {
-            return Err(Refusal::NoTurn { todo });
+    let goal = match command.turn {
+        None => context.open_goal()?.0,
+        Some(id) => {
+            let own = context.state.turns.get(&id).filter(|turn| turn.holder == caller);
+            let turn = own.ok_or(Refusal::TurnNotOpen { turn: id })?;
+            if let Some(todo) = command.todo.filter(|todo| *todo != turn.todo) {
+                return Err(Refusal::NoTurn { todo });
+            }
+            &turn.goal
         }
-    }
+    };
     if let Some(todo) = command.todo {
         Context::exists("todo", &todo, todo.0 >= 1 && todo.0 <= context.state.minted.todos)?;
     }

@@ -44,7 +44,8 @@ pub enum CodecError {
 /// Writes events in canonical form: compact, keys of a body in byte order.
 ///
 /// # Errors
-/// [`CodecError::TooLarge`] if the events do not fit a record.
+/// [`CodecError::TooLarge`] if the events do not fit a record, [`CodecError::Malformed`] if they hold a number that no
+/// reader would take.
 ///
 /// # Source
 /// ledger-format.md, "Events".
@@ -63,6 +64,9 @@ pub fn encode(events: &[Event]) -> Result<Vec<u8>, CodecError> {
         if body.len() > EVENT_BODY_MAX_BYTES {
             return Err(CodecError::TooLarge { index, what: "an event body has at most 64 KiB; use a blob" });
         }
+        // What could not be read back is never written.
+        check_canonical(&body)
+            .map_err(|error| CodecError::Malformed { index, what: format!("{}: {error}", event.kind()) })?;
         if index > 0 {
             out.push(b',');
         }

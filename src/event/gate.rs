@@ -46,7 +46,7 @@ pub struct GateOpened {
 pub enum GateOutcome {
     /// Yes: what waited may go on.
     Approve,
-    /// No: the todos that waited become blocked, and someone has to plan anew.
+    /// No: the todos that waited, if it held up everything then all of them, become blocked, and someone has to plan anew.
     Reject,
     /// Not now: the gate stays open.
     Defer,

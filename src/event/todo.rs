@@ -194,6 +194,8 @@ pub struct TodoReopened {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ReopenedTodo {
+    /// Whether it had been completed.
+    pub completed: bool,
     /// The last epoch under which it was held; 0 if never.
     pub epoch: u64,
     /// The goal it belongs to.

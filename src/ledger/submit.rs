@@ -154,6 +154,8 @@ impl Ledger {
             Ok(Outcome::Quiet(decision)) => Ok(Answer::Quiet(decision)),
             Ok(Outcome::Known(request, known)) => self.known(&request, known, digest),
             Ok(Outcome::Already(seq)) => Ok(Answer::Committed(Box::new(self.committed_at(seq)?))),
+            // A rule said no: nothing was touched, and the next request need not fold from genesis.
+            Err(refused @ SubmitError::Refused(_)) => Err(refused),
             Err(error) => {
                 // The state may be ahead of the log, or partly changed: it is folded anew when it is needed.
                 self.forget();

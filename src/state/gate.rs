@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{At, Fold, State, TodoStatus, entry, mint};
+use super::{At, Fold, State, Todo, TodoStatus, entry, mint};
 use crate::event::{Blocks, GateDecided, GateOpened, GateOutcome, GateWithdrawn};
 use crate::id::{Actor, EvidenceId, GateId, GoalId, Label, Seq, TodoId};
 use crate::text::Text;
@@ -30,6 +30,14 @@ pub struct Gate {
     pub asked: Timestamp,
     /// The record of the last answer "not now".
     pub deferred: Option<Seq>,
+}
+
+impl Gate {
+    /// Whether this todo waits for the answer.
+    #[must_use]
+    pub fn holds_up(&self, id: TodoId, todo: &Todo) -> bool {
+        self.blocks.todos.contains(&id) || self.blocks.all && todo.goal == self.goal
+    }
 }
 
 impl State {
@@ -60,28 +68,40 @@ impl State {
                 entry(&mut self.gates, &event.id, "open")?.deferred = Some(at.seq);
                 Ok(())
             }
-            GateOutcome::Approve | GateOutcome::Choice { .. } => {
-                self.lift(event.id, |_| {})?;
-                self.approvals.insert(event.id);
+            GateOutcome::Approve => {
+                let goal = self.lift(event.id, |_| {})?;
+                self.approvals.insert(event.id, goal);
                 Ok(())
             }
-            GateOutcome::Reject => self.lift(event.id, |status| {
-                *status = TodoStatus::Blocked { why: event.why.clone() };
-            }),
+            GateOutcome::Choice { .. } => self.lift(event.id, |_| {}).map(|_| ()),
+            GateOutcome::Reject => self
+                .lift(event.id, |todo| {
+                    todo.status = TodoStatus::Blocked { why: event.why.clone() };
+                    todo.claim = None;
+                })
+                .map(|_| ()),
         }
     }
 
     pub(super) fn gate_withdrawn(&mut self, event: &GateWithdrawn) -> Fold {
-        self.lift(event.id, |_| {})
+        self.lift(event.id, |_| {}).map(|_| ())
     }
 
-    /// Takes the gate out, and lets `change` see the status of each todo that waited for it.
-    fn lift(&mut self, id: GateId, change: impl Fn(&mut TodoStatus)) -> Fold {
+    /// Takes the gate out, and lets `change` see each todo that waited for it. Returns its goal.
+    fn lift(&mut self, id: GateId, change: impl Fn(&mut Todo)) -> Result<GoalId, String> {
         let gate = self.gates.remove(&id).ok_or_else(|| format!("{id} is not open"))?;
-        let waiting = |todo: &TodoId| gate.blocks.todos.contains(todo);
-        for (_, todo) in self.todos.iter_mut().filter(|(todo, _)| waiting(todo)) {
+        for (_, todo) in self.todos.iter_mut().filter(|(todo_id, todo)| gate.holds_up(**todo_id, todo)) {
             todo.gates.remove(&id);
-            change(&mut todo.status);
+            change(todo);
+        }
+        Ok(gate.goal)
+    }
+
+    /// What waited for a gate goes on waiting in the todo that replaces it.
+    pub(super) fn wait_in_its_place(&mut self, old: &Todo, by: TodoId) -> Fold {
+        for id in &old.gates {
+            entry(&mut self.todos, &by, "open")?.gates.insert(*id);
+            entry(&mut self.gates, id, "open")?.blocks.todos.push(by);
         }
         Ok(())
     }

@@ -108,6 +108,12 @@ pub struct Goal {
 }
 
 impl Goal {
+    /// Whether work in it may write there.
+    #[must_use]
+    pub fn may_write(&self, scope: &PathScope) -> bool {
+        self.write.is_empty() || self.write.iter().any(|allowed| allowed.covers(scope))
+    }
+
     /// Whether there are criteria and each is met.
     #[must_use]
     pub fn is_accepted(&self) -> bool {
@@ -140,6 +146,8 @@ impl State {
         };
         self.goals.insert(event.goal.clone(), goal);
         self.quotas.remove(&event.goal);
+        // Another goal of this name may have rested on it; this one does not.
+        self.evidence.retain(|_, evidence| evidence.goal != event.goal || evidence.is_row);
         Ok(())
     }
 
@@ -176,6 +184,7 @@ impl State {
         self.goal_set_status(name, status)?;
         self.todos.retain(|_, todo| todo.goal != *name);
         self.gates.retain(|_, gate| gate.goal != *name);
+        self.approvals.retain(|_, goal| goal != name);
         self.turns.retain(|_, turn| turn.goal != *name);
         let kept: Vec<EvidenceId> =
             self.goals.values().flat_map(|goal| goal.criteria.values()).filter_map(|c| c.met_by).collect();
@@ -207,7 +216,8 @@ impl State {
             todo: event.todo,
         });
         if let Some(id) = &event.turn {
-            entry(&mut self.turns, id, "open")?.outcome = event.outcome;
+            let turn = entry(&mut self.turns, id, "open")?;
+            turn.outcome = event.outcome.or(turn.outcome);
         }
         Ok(())
     }

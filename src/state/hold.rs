@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{At, Fold, State, Todo, entry};
+use super::{At, Fold, State, Todo, TodoStatus, entry};
 use crate::event::{
     ClaimHandedOver, ClaimReleased, ClaimTaken, Holder, LeaseGranted, LeaseReleased, LeaseRenewed,
     LeaseTakenOver, LeaseTarget,
@@ -51,6 +51,16 @@ pub struct ResourceLease {
 }
 
 impl State {
+    /// Whether the todo was handed to this holder's agent, which no session of it has taken up yet.
+    #[must_use]
+    pub fn is_addressed_to(&self, id: TodoId, holder: &Holder) -> bool {
+        let claim = self.todos.get(&id).and_then(|todo| todo.claim.as_ref());
+        let agent = holder.actor.agent();
+        let same =
+            claim.is_some_and(|claim| claim.holder.session.is_none() && claim.holder.actor.agent() == agent);
+        agent.is_some() && same && self.turn_on(id).is_none()
+    }
+
     fn held_todo(&mut self, id: TodoId, epoch: u64) -> Result<&mut Todo, String> {
         let todo = entry(&mut self.todos, &id, "open")?;
         if todo.epoch != epoch || todo.claim.is_none() {
@@ -66,6 +76,8 @@ impl State {
         }
         todo.epoch = epoch;
         todo.claim = Some(claim);
+        // It could be taken, so whatever it had been deferred to has come.
+        todo.status = TodoStatus::Open;
         Ok(())
     }
 

@@ -2,6 +2,7 @@
 //!
 //! The state holds what is open and what open things rest on; finished work is history and is found in the log. Live
 //! recording and replay go through the one function [`State::apply`], and nothing else writes a state.
+#![deny(clippy::wildcard_enum_match_arm)]
 
 mod evidence;
 mod gate;
@@ -13,7 +14,7 @@ mod quota;
 mod todo;
 mod turn;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
@@ -36,7 +37,7 @@ use crate::id::{
 use crate::time::Timestamp;
 
 /// Names this reducer. A snapshot taken by another one is not used. Changes whenever [`State`] or a transition does.
-pub const REDUCER: &str = "loopx-reducer/1";
+pub const REDUCER: &str = "loopx-reducer/2";
 
 /// Where an event stands: the envelope of its record, as far as a transition may see it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -108,8 +109,8 @@ pub struct State {
     pub todos: BTreeMap<TodoId, Todo>,
     /// Open gates.
     pub gates: BTreeMap<GateId, Gate>,
-    /// Approved gates that no promotion has used.
-    pub approvals: BTreeSet<GateId>,
+    /// Approved gates that no promotion has used, with their goals.
+    pub approvals: BTreeMap<GateId, GoalId>,
     /// Leases on resources, released ones too, since their epochs only grow.
     pub resources: BTreeMap<ResourceId, ResourceLease>,
     /// Evidence that open things rest on.

@@ -67,6 +67,8 @@ pub struct Spend {
 pub struct Quota {
     /// What an owner set; absent means not limited.
     pub setting: Option<QuotaSetting>,
+    /// The longest window so far: spends are kept as long, so that no change of the window forgets one.
+    pub kept_ms: u64,
     /// Spends that the window may still hold, oldest first.
     pub spends: Vec<Spend>,
     /// Slots of all time, less voids.
@@ -102,24 +104,25 @@ impl Quota {
         self.setting.as_ref().and_then(QuotaSetting::allowed_slots)
     }
 
-    /// When `slots` more will fit: now, at a later instant, or never because the whole allowance is smaller.
+    /// When `slots` more will fit beside one slot reserved until each of `reserved`: now, at a later instant, or never
+    /// because the whole allowance is smaller.
     #[must_use]
-    pub fn free_at(&self, slots: u64, now: Timestamp) -> Option<Timestamp> {
+    pub fn free_at(&self, slots: u64, now: Timestamp, reserved: &[Timestamp]) -> Option<Timestamp> {
         let Some(allowed) = self.allowed_slots() else { return Some(now) };
-        if slots > allowed {
-            return None;
-        }
-        let mut spent = self.spent_slots(now);
-        if spent + slots <= allowed {
+        let fits = |at: Timestamp| {
+            let kept =
+                u64::try_from(reserved.iter().filter(|until| **until > at).count()).unwrap_or(u64::MAX);
+            self.spent_slots(at).saturating_add(kept).saturating_add(slots) <= allowed
+        };
+        if fits(now) {
             return Some(now);
         }
-        for spend in self.counted(now) {
-            spent -= spend.slots;
-            if spent + slots <= allowed {
-                return Some(spend.ts.plus_ms(self.window_ms()));
-            }
-        }
-        Some(now)
+        let window_ms = self.window_ms();
+        let slides = self.counted(now).map(|spend| spend.ts.plus_ms(window_ms));
+        let mut ends: Vec<Timestamp> =
+            slides.chain(reserved.iter().copied()).filter(|end| *end > now).collect();
+        ends.sort_unstable();
+        ends.get(ends.partition_point(|end| !fits(*end))).copied()
     }
 }
 
@@ -130,7 +133,9 @@ impl State {
             slot_ms: event.slot_ms,
             window_ms: event.window_ms,
         };
-        self.quotas.entry(event.goal.clone()).or_default().setting = Some(setting);
+        let quota = self.quotas.entry(event.goal.clone()).or_default();
+        quota.kept_ms = quota.kept_ms.max(event.window_ms);
+        quota.setting = Some(setting);
         Ok(())
     }
 
@@ -140,7 +145,7 @@ impl State {
         if quota.spends.iter().any(|spend| spend.turn == event.turn) {
             return Err(format!("{} was paid for", event.turn));
         }
-        let start = now.minus_ms(quota.window_ms().max(DEFAULT_WINDOW_MS));
+        let start = now.minus_ms(quota.kept_ms.max(DEFAULT_WINDOW_MS));
         quota.spends.retain(|spend| spend.ts >= start);
         let spend = Spend {
             seq: at.seq,

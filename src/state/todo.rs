@@ -37,7 +37,8 @@ pub enum TodoStatus {
 pub struct Todo {
     /// The goal it belongs to.
     pub goal: GoalId,
-    /// What it was told; `needs` here is history, [`Todo::unmet`] is what still counts.
+    /// What it was told, with the replacements of needs that were superseded; [`Todo::unmet`] are those that still
+    /// count.
     pub spec: TodoSpec,
     /// The record that added it; planner order.
     pub added: Seq,
@@ -120,6 +121,16 @@ impl State {
             }
             Some(closed) => {
                 self.insert_todo(at, event.id, &closed.goal, &closed.spec, closed.epoch);
+                // What is under way goes on; everything else needs it again.
+                for other in self.todos.values_mut().filter(|other| other.claim.is_none()) {
+                    if other.spec.needs.contains(&event.id) {
+                        other.unmet.insert(event.id);
+                    }
+                }
+                if closed.completed {
+                    let goal = entry(&mut self.goals, &closed.goal, "a goal")?;
+                    goal.completed_todos = goal.completed_todos.saturating_sub(1);
+                }
                 Ok(())
             }
         }
@@ -130,22 +141,28 @@ impl State {
         for other in self.todos.values_mut() {
             other.unmet.remove(&event.id);
         }
-        for turn in self.turns.values_mut().filter(|turn| turn.todo == event.id) {
+        if let Some((turn, _)) = self.turn_on(event.id) {
+            let turn = entry(&mut self.turns, &turn, "open")?;
             turn.completed = true;
+            turn.pay_by = todo.claim.and_then(|claim| claim.lease).map(|lease| lease.until);
         }
         entry(&mut self.goals, &todo.goal, "a goal")?.completed_todos += 1;
         Ok(())
     }
 
     pub(super) fn todo_superseded(&mut self, event: &TodoSuperseded) -> Fold {
-        self.close_todo(event.id)?;
-        let open = self.todos.contains_key(&event.by);
+        let todo = self.close_todo(event.id)?;
+        entry(&mut self.todos, &event.by, "open")?;
         for (id, other) in &mut self.todos {
-            if other.unmet.remove(&event.id) && open && *id != event.by {
-                other.unmet.insert(event.by);
+            if other.unmet.remove(&event.id) {
+                other.spec.needs.retain(|need| *need != event.id && *need != event.by);
+                if *id != event.by {
+                    other.unmet.insert(event.by);
+                    other.spec.needs.push(event.by);
+                }
             }
         }
-        Ok(())
+        self.wait_in_its_place(&todo, event.by)
     }
 
     pub(super) fn todo_cancelled(&mut self, event: &TodoCancelled) -> Fold {

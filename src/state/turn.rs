@@ -25,6 +25,8 @@ pub struct Turn {
     pub since: Timestamp,
     /// Whether its todo was completed; it then only waits to be paid for.
     pub completed: bool,
+    /// When its lease would have expired, once its todo was completed: a slot is kept for it until then.
+    pub pay_by: Option<Timestamp>,
     /// What it brought, once it says.
     pub outcome: Option<DeliveryOutcome>,
 }
@@ -36,10 +38,20 @@ impl State {
         self.turns.iter().find(|(_, turn)| turn.holder == *holder).map(|(id, turn)| (*id, turn))
     }
 
-    /// The open turn on this todo, with its id. There is at most one.
+    /// The open turn on this todo, with its id. There is at most one; a turn that has completed its todo is no longer on
+    /// it, even if the todo was reopened.
     #[must_use]
     pub fn turn_on(&self, todo: TodoId) -> Option<(TurnId, &Turn)> {
-        self.turns.iter().find(|(_, turn)| turn.todo == todo).map(|(id, turn)| (*id, turn))
+        self.turns.iter().find(|(_, turn)| turn.todo == todo && !turn.completed).map(|(id, turn)| (*id, turn))
+    }
+
+    /// Until when a slot of its quota is kept for this turn.
+    #[must_use]
+    pub fn reserved_until(&self, turn: &Turn) -> Option<Timestamp> {
+        turn.pay_by.or_else(|| {
+            let claim = self.todos.get(&turn.todo)?.claim.as_ref()?;
+            claim.lease.as_ref().map(|lease| lease.until)
+        })
     }
 
     pub(super) fn turn_opened(&mut self, at: &At, event: &TurnOpened) -> Fold {
@@ -55,6 +67,7 @@ impl State {
             opened: at.seq,
             since: at.ts,
             completed: false,
+            pay_by: None,
             outcome: None,
         };
         self.turns.insert(event.id, turn);

@@ -76,6 +76,8 @@ pub enum Format {
     Json,
     /// Graphviz, for `lineage export`.
     Dot,
+    /// The picture, for `lineage export`.
+    Svg,
 }
 
 impl Cli {

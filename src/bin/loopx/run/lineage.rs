@@ -29,8 +29,9 @@ pub fn run(session: &Session<'_>, args: &Lineage) -> Result<Output, Failure> {
             let text = match session.global.format {
                 Some(Format::Json) => graph::json(&read),
                 Some(Format::Dot) => graph::dot(&read),
+                Some(Format::Svg) => graph::svg(&read),
                 Some(Format::Text) | None => {
-                    return Err(Failure::usage("an export needs its form: --format json or dot"));
+                    return Err(Failure::usage("an export needs its form: --format json, dot or svg"));
                 }
             };
             export(session, &ledger, &text, output.as_deref())

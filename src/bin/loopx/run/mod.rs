@@ -139,7 +139,7 @@ pub fn run(cli: &Cli, environment: &Environment) -> Result<Output, Failure> {
     if cli.global.format == Some(cli::Format::Dot)
         && !matches!(cli.command, Top::Lineage(cli::Lineage::Export { .. }))
     {
-        return Err(Failure::usage("--format dot is for `lineage export`"));
+        return Err(Failure::usage("--format dot and svg are for `lineage export`"));
     }
     if let Some(submission) = write::submission(&session, &cli.command)? {
         return write::run(&session, &cli.command, submission);

@@ -113,7 +113,7 @@ fn against(
 fn strip(card: &mut Card, values: &[Value<'_>], scope: &Scope<'_>, baseline: Option<Mean>) {
     let (low, high) =
         (fit(scope.low.as_str(), Font::Sans, 9, 52), fit(scope.high.as_str(), Font::Sans, 9, 52));
-    let (left, right) = (width(&low, Font::Sans, 9) + 7, width(&high, Font::Sans, 9) + 7);
+    let (left, right) = (width(&low, Font::Sans, 9) + 9, width(&high, Font::Sans, 9) + 9);
     let (x, y, w) = (LEFT + left, 156, ROOM - left - right);
     let span = scope.high.scaled().saturating_sub(scope.low.scaled());
     let place = |scaled: i128| {
