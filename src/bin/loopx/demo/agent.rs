@@ -65,7 +65,7 @@ impl Agent {
 
     /// Reports a step with everything in it.
     pub fn report(&self, step: Step) -> Result<(), Failure> {
-        report(&Report::Step(step))
+        report(&Report::Step(Box::new(step)))
     }
 
     /// Asks and does as it is told until one todo is done or there is nothing to do now.
@@ -105,7 +105,8 @@ impl Agent {
         let (todo, title) = (text(answer, "/todo/id")?, text(answer, "/todo/title")?);
         let events = answer.pointer("/events").and_then(Value::as_array);
         let mut kinds = events.into_iter().flatten().filter_map(|event| event.pointer("/kind"));
-        let words = if kinds.any(|kind| kind == "lease.taken_over") { self.taken_over(&todo)? } else { title };
+        let words =
+            if kinds.any(|kind| kind == "lease.taken_over") { self.taken_over(&todo)? } else { title };
         self.say(format!("RUN {todo}"), words, seq(answer))?;
         work::run(self, &todo)
     }

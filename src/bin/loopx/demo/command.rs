@@ -86,6 +86,20 @@ impl Loopx {
         let cause = reply.document.pointer("/error/message").and_then(Value::as_str).unwrap_or("no reason");
         Err(failed(format!("`{}` answered exit {}: {cause}", words.join(" "), reply.exit)))
     }
+
+    /// Runs a command that has to succeed and whose answer is no document.
+    ///
+    /// # Errors
+    /// A [`Failure`] with the command and what it said instead.
+    pub fn run_plain(&self, words: &[&str]) -> Result<(), Failure> {
+        let output = self.process().args(&self.who).args(words).output();
+        let output = output.map_err(|error| failed(format!("`{}`: {error}", words.join(" "))))?;
+        if output.status.success() {
+            return Ok(());
+        }
+        let said = String::from_utf8_lossy(&output.stderr);
+        Err(failed(format!("`{}` ended with {}: {}", words.join(" "), output.status, said.trim())))
+    }
 }
 
 /// The text at a JSON pointer.

@@ -15,10 +15,12 @@ mod work;
 
 use std::path::Path;
 
+use loopx::project::escape::terminal;
 use serde_json::json;
 
 use crate::cli::{self, Format};
 use crate::failure::{Failure, exit};
+use crate::render::voice::quoted;
 use crate::render::{Output, count};
 use crate::run::Session;
 use command::Loopx;
@@ -41,16 +43,22 @@ pub fn run(session: &Session<'_>, args: &cli::Demo) -> Result<Output, Failure> {
         return Ok(Output::default());
     }
     if session.global.dir.is_some() {
-        return Err(Failure::usage("the demo makes a ledger of its own").hint("loopx demo --keep NEW-DIRECTORY"));
+        return Err(
+            Failure::usage("the demo makes a ledger of its own").hint("loopx demo --keep NEW-DIRECTORY")
+        );
     }
     let dir = place::make(args.keep.as_deref(), &session.environment.cwd)?;
     let json = session.global.json || session.global.format == Some(Format::Json);
     let screen = Screen::new(!json && !session.global.quiet);
-    screen.line(&format!("loopx demo: three agents tune a k-nearest-neighbour classifier on UCI Wine, in {}", dir.display()));
+    screen.line(&format!(
+        "loopx demo: three agents tune a k-nearest-neighbour classifier on UCI Wine, in {}",
+        dir.display()
+    ));
     let told = tell(&dir, screen);
     told.map_err(|failure| {
         let message = format!("{} (in {})", failure.message, dir.display());
-        Failure { message, ..failure }.hint(format!("loopx --dir {} history", dir.display()))
+        Failure { message, ..failure }
+            .hint(format!("loopx --dir {} history", quoted(&dir.display().to_string())))
     })
 }
 
@@ -64,7 +72,10 @@ fn tell(dir: &Path, screen: Screen) -> Result<Output, Failure> {
     }
     let proof = proof::check(&story.loopx, dir)?;
     let picture = dir.join("lineage.svg");
-    story.loopx.run(&["lineage", "export", "--format", "svg", "-o", &picture.to_string_lossy()])?;
+    story.loopx.run_plain(&["lineage", "export", "--format", "svg", "-o", &picture.to_string_lossy()])?;
+    if std::fs::metadata(&picture).map_or(0, |picture| picture.len()) == 0 {
+        return Err(failed(format!("expected a picture at {}, found none", picture.display())));
+    }
     Ok(summary(&story, &proof, dir, &picture))
 }
 
@@ -92,16 +103,25 @@ fn summary(story: &Story, proof: &Proof, dir: &Path, picture: &Path) -> Output {
         ));
     }
     let (middle, said) = &proof.tampered;
-    let commands = ["status", "history", "lineage why P1"].map(|verb| format!("loopx --dir {shown} {verb}"));
+    let place = quoted(&shown.to_string());
+    let commands = ["status", "history", "lineage why P1"].map(|verb| format!("loopx --dir {place} {verb}"));
     text.push_str(&format!(
         "\nran       {}, {}, {} in {seconds:.1} s; P1 promoted, 54 of 58 held out, on G1\n",
         count(proof.agents, "agent"),
         count(proof.turns, "turn"),
         count(proof.records, "record"),
     ));
-    text.push_str(&format!("replay    {}, state digest {} = live\n", count(proof.records, "record"), head(&proof.digest)));
+    text.push_str(&format!(
+        "replay    {}, state digest {} = live\n",
+        count(proof.records, "record"),
+        head(&proof.digest)
+    ));
     text.push_str(&format!("verify    ok, chain head {}, {} reports kept\n", head(&proof.head), proof.blobs));
-    text.push_str(&format!("tampered  one bit of #{middle} in a copy, exit 5: {said}\n"));
+    let found = said.split(';').next().unwrap_or_default();
+    text.push_str(&format!(
+        "tampered  one bit of #{middle} in a copy; verify, exit 5: {}\n",
+        terminal(found)
+    ));
     text.push_str(&format!("ledger    {shown}/.loopx\n"));
     text.push_str(&commands.iter().map(|command| format!("          {command}\n")).collect::<String>());
     text.push_str(&format!("picture   {}\n", picture.display()));
@@ -111,7 +131,10 @@ fn summary(story: &Story, proof: &Proof, dir: &Path, picture: &Path) -> Output {
         .with("picture", picture.display().to_string())
         .with("steps", story.screen.steps())
         .with("measured", crate::render::value(&story.measured))
-        .with("promotion", json!({"id": "P1", "gate": "G1", "config": "k=1 metric=manhattan scaling=standard"}))
+        .with(
+            "promotion",
+            json!({"id": "P1", "gate": "G1", "config": "k=1 metric=manhattan scaling=standard"}),
+        )
         .with("agents", proof.agents)
         .with("turns", proof.turns)
         .with("records", proof.records)

@@ -73,7 +73,11 @@ pub fn check(loopx: &Loopx, dir: &Path) -> Result<Proof, Failure> {
     let verify = loopx.run(&["verify"])?;
     let number = |pointer: &str| verify.pointer(pointer).and_then(Value::as_u64).unwrap_or(0);
     let records = number("/records");
-    expect("records replayed and verified", &Some(records), &replay.pointer("/records").and_then(Value::as_u64))?;
+    expect(
+        "records replayed and verified",
+        &Some(records),
+        &replay.pointer("/records").and_then(Value::as_u64),
+    )?;
     let limit = records.to_string();
     let history = loopx.run(&["history", "--limit", &limit])?;
     Ok(Proof {
@@ -138,6 +142,6 @@ fn tamper(loopx: &Loopx, dir: &Path, records: u64) -> Result<(u64, String), Fail
     let reply = loopx.in_dir(&copy).ask(&["verify"])?;
     expect("exit of verify on an altered copy", &i32::from(exit::DAMAGED), &reply.exit)?;
     let said = text(&reply.document, "/error/message")?;
-    expect("verify names the altered record", &true, &said.contains(&format!("record {middle} ")))?;
+    expect("verify names the altered record", &true, &said.contains(&format!("record #{middle} ")))?;
     Ok((middle, said))
 }

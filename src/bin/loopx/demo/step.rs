@@ -44,7 +44,7 @@ pub struct Measured {
 #[serde(rename_all = "snake_case")]
 pub enum Report {
     /// Something happened.
-    Step(Step),
+    Step(Box<Step>),
     /// The turn is over; the last verdict and its mode.
     End {
         /// `RUN`, `WAIT`, `ASK`, `PLAN` or `DONE`.

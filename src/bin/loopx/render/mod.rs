@@ -4,7 +4,7 @@ pub mod decision;
 pub mod event;
 pub mod status;
 pub mod thing;
-mod voice;
+pub mod voice;
 
 use loopx::hash::Hash;
 use loopx::id::Seq;

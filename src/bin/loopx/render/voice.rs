@@ -47,7 +47,7 @@ impl Voice {
 }
 
 /// A word for a shell.
-fn quoted(word: &str) -> String {
+pub fn quoted(word: &str) -> String {
     let plain = |b: u8| {
         b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-' | b'/' | b':' | b'@' | b'+' | b'=')
     };
