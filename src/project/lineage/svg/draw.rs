@@ -148,9 +148,9 @@ fn draw_cell(out: &mut Out, cell: &Cell) {
     }
     if card.standing != Standing::Valid && card.shape != Shape::Gate {
         let band = card.standing.word();
-        let (at, tall) = if card.shape == Shape::Promotion { (5, h - 10) } else { (2, h - 4) };
+        let (at, wide, tall) = if card.shape == Shape::Promotion { (5, 6, h - 10) } else { (2, 9, h - 4) };
         out.put(format_args!(
-            "<rect fill=\"url(#loopx-h-{band})\" x=\"{at}\" y=\"{at}\" width=\"9\" height=\"{tall}\"/>"
+            "<rect fill=\"url(#loopx-h-{band})\" x=\"{at}\" y=\"{at}\" width=\"{wide}\" height=\"{tall}\"/>"
         ));
     }
     if let Some(strip) = &card.strip {
