@@ -104,9 +104,10 @@ impl Agent {
     fn take(&mut self, answer: &Value) -> Result<(), Failure> {
         let (todo, title) = (text(answer, "/todo/id")?, text(answer, "/todo/title")?);
         let events = answer.pointer("/events").and_then(Value::as_array);
-        let taken = events.into_iter().flatten().any(|event| {
-            event.pointer("/kind").and_then(Value::as_str) == Some("lease.taken_over")
-        });
+        let taken = events
+            .into_iter()
+            .flatten()
+            .any(|event| event.pointer("/kind").and_then(Value::as_str) == Some("lease.taken_over"));
         let epoch = answer.pointer("/todo/epoch").and_then(Value::as_u64).unwrap_or(0);
         let words = if taken { format!("taken over, epoch {epoch}: the lease had expired") } else { title };
         self.say(format!("RUN {todo}"), words, seq(answer))?;

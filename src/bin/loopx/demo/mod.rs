@@ -41,12 +41,17 @@ pub fn run(session: &Session<'_>, args: &cli::Demo) -> Result<Output, Failure> {
         return Ok(Output::default());
     }
     if session.global.dir.is_some() {
-        return Err(Failure::usage("the demo makes a ledger of its own").hint("loopx demo --keep NEW-DIRECTORY"));
+        return Err(
+            Failure::usage("the demo makes a ledger of its own").hint("loopx demo --keep NEW-DIRECTORY")
+        );
     }
     let dir = place::make(args.keep.as_deref(), &session.environment.cwd)?;
     let json = session.global.json || session.global.format == Some(Format::Json);
     let screen = Screen::new(!json && !session.global.quiet);
-    screen.line(&format!("loopx demo: three agents tune a k-nearest-neighbour classifier on UCI Wine, in {}", dir.display()));
+    screen.line(&format!(
+        "loopx demo: three agents tune a k-nearest-neighbour classifier on UCI Wine, in {}",
+        dir.display()
+    ));
     let told = tell(&dir, screen);
     told.map_err(|failure| {
         let message = format!("{} (in {})", failure.message, dir.display());
@@ -100,7 +105,11 @@ fn summary(story: &Story, proof: &Proof, dir: &Path, picture: &Path) -> Output {
         count(proof.turns, "turn"),
         count(records, "record"),
     ));
-    text.push_str(&format!("replay    {}, state digest {} = live\n", count(records, "record"), head(&proof.digest)));
+    text.push_str(&format!(
+        "replay    {}, state digest {} = live\n",
+        count(records, "record"),
+        head(&proof.digest)
+    ));
     text.push_str(&format!("verify    ok, chain head {}, {} reports kept\n", head(&proof.head), proof.blobs));
     text.push_str(&format!("tampered  one bit of #{middle} in a copy; verify: {said}\n"));
     text.push_str(&format!("ledger    {shown}/.loopx\n"));
@@ -112,7 +121,10 @@ fn summary(story: &Story, proof: &Proof, dir: &Path, picture: &Path) -> Output {
         .with("picture", picture.display().to_string())
         .with("steps", story.screen.steps())
         .with("measured", crate::render::value(&story.measured))
-        .with("promotion", json!({"id": "P1", "gate": "G1", "config": "k=1 metric=manhattan scaling=standard"}))
+        .with(
+            "promotion",
+            json!({"id": "P1", "gate": "G1", "config": "k=1 metric=manhattan scaling=standard"}),
+        )
         .with("agents", proof.agents)
         .with("turns", proof.turns)
         .with("records", proof.records)

@@ -55,7 +55,8 @@ impl Peer {
     /// A [`Failure`] if it is gone.
     pub fn order(&mut self, order: &Order) -> Result<(), Failure> {
         let line = serde_json::to_string(order).map_err(|error| failed(error.to_string()))?;
-        let told = self.orders.as_mut().map(|orders| writeln!(orders, "{line}").and_then(|()| orders.flush()));
+        let told =
+            self.orders.as_mut().map(|orders| writeln!(orders, "{line}").and_then(|()| orders.flush()));
         match told {
             Some(Ok(())) => Ok(()),
             _ => Err(failed(format!("agent {} is gone", self.name))),

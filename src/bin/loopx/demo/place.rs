@@ -30,7 +30,11 @@ fn empty(path: PathBuf) -> Result<PathBuf, Failure> {
     };
     match fs::read_dir(&path) {
         Ok(mut entries) => {
-            if entries.next().is_none() { Ok(path) } else { Err(refused("is not empty")) }
+            if entries.next().is_none() {
+                Ok(path)
+            } else {
+                Err(refused("is not empty"))
+            }
         }
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(path),
         Err(error) if error.kind() == std::io::ErrorKind::NotADirectory => {

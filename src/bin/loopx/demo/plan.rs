@@ -63,7 +63,16 @@ fn propose(agent: &Agent, idea: &Idea, needs: &str, refines: &str) -> Result<(St
     let title = format!("{}: {}", idea.title, idea.config);
     let done_when = "cross-validated with seeds 1 to 3, compared seed by seed";
     let added = agent.loopx.run(&[
-        "add", &title, "-p", idea.priority, "--action", "measure", "--needs", needs, "--done-when", done_when,
+        "add",
+        &title,
+        "-p",
+        idea.priority,
+        "--action",
+        "measure",
+        "--needs",
+        needs,
+        "--done-when",
+        done_when,
     ])?;
     let todo = text(&added, "/todo/id")?;
     let proposed =
@@ -88,9 +97,21 @@ pub fn follow_up(agent: &Agent, brief: &Brief, measured: &Measured) -> Result<()
         }
         follows.extend(made.into_iter().skip(1).flat_map(|(todo, _)| ["--successor".to_owned(), todo]));
     } else if measured.judgement.contains("within one row") {
-        let title = format!("Look at the held-out rows once, for T1 and {}, and ask for the promotion", brief.todo);
+        let title =
+            format!("Look at the held-out rows once, for T1 and {}, and ask for the promotion", brief.todo);
         let added = agent.loopx.run(&[
-            "add", &title, "-p", "P1", "--action", "hold_out", "--needs", "T1", "--needs", &brief.todo, "--serves", "A1",
+            "add",
+            &title,
+            "-p",
+            "P1",
+            "--action",
+            "hold_out",
+            "--needs",
+            "T1",
+            "--needs",
+            &brief.todo,
+            "--serves",
+            "A1",
         ])?;
         let todo = text(&added, "/todo/id")?;
         agent.say(format!("adds {todo}"), title, seq(&added))?;
@@ -124,7 +145,8 @@ pub fn replan(agent: &Agent) -> Result<(), Failure> {
 /// A [`Failure`] if a command fails that has to succeed.
 pub fn ask(agent: &Agent, brief: &Brief, candidate: &Brief, rows: [&Measured; 2]) -> Result<(), Failure> {
     let title = format!("Promote {}", candidate.config);
-    let needs: Vec<&str> = brief.needs.iter().chain([&brief.todo]).flat_map(|id| ["--needs", id.as_str()]).collect();
+    let needs: Vec<&str> =
+        brief.needs.iter().chain([&brief.todo]).flat_map(|id| ["--needs", id.as_str()]).collect();
     let words = ["add", &title, "-p", "P1", "--action", "promote", "--serves", "A1", "--serves", "A2"];
     let added = agent.loopx.run(&[&words[..], &needs].concat())?;
     let todo = text(&added, "/todo/id")?;
@@ -138,8 +160,12 @@ pub fn ask(agent: &Agent, brief: &Brief, candidate: &Brief, rows: [&Measured; 2]
          shows that it repeats, not that it was found independently.",
         candidate.config
     );
-    let evidence: Vec<&str> =
-        candidate.evidence.iter().chain(rows.iter().flat_map(|row| &row.evidence)).map(String::as_str).collect();
+    let evidence: Vec<&str> = candidate
+        .evidence
+        .iter()
+        .chain(rows.iter().flat_map(|row| &row.evidence))
+        .map(String::as_str)
+        .collect();
     let evidence: Vec<&str> = evidence.into_iter().flat_map(|id| ["--evidence", id]).collect();
     let asked = agent.loopx.run(&[&["ask", &question, "--blocks", &todo][..], &evidence].concat())?;
     let gate = text(&asked, "/gate/id")?;
@@ -156,7 +182,10 @@ pub fn ask(agent: &Agent, brief: &Brief, candidate: &Brief, rows: [&Measured; 2]
 /// A [`Failure`] if a command fails that has to succeed.
 pub fn close(agent: &Agent) -> Result<(), Failure> {
     let goal = agent.loopx.run(&["goal", "show", "wine"])?;
-    let met = goal.pointer("/object/criteria").and_then(serde_json::Value::as_object).map_or(0, serde_json::Map::len);
+    let met = goal
+        .pointer("/object/criteria")
+        .and_then(serde_json::Value::as_object)
+        .map_or(0, serde_json::Map::len);
     let why = format!("all {met} criteria are met, nothing is open");
     let done = agent.loopx.run(&["goal", "complete", "--why", &why])?;
     agent.say("completes", format!("goal wine: {why}"), seq(&done))

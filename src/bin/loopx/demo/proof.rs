@@ -73,7 +73,11 @@ pub fn check(loopx: &Loopx, dir: &Path) -> Result<Proof, Failure> {
     let verify = loopx.run(&["verify"])?;
     let number = |pointer: &str| verify.pointer(pointer).and_then(Value::as_u64).unwrap_or(0);
     let records = number("/records");
-    expect("records replayed and verified", &Some(records), &replay.pointer("/records").and_then(Value::as_u64))?;
+    expect(
+        "records replayed and verified",
+        &Some(records),
+        &replay.pointer("/records").and_then(Value::as_u64),
+    )?;
     let limit = records.to_string();
     let history = loopx.run(&["history", "--limit", &limit])?;
     Ok(Proof {

@@ -62,15 +62,24 @@ impl Story {
         self.lead_does(
             "raises",
             "the quota to 8 slots: the held-out rows and the promotion are worth two",
-            &["quota", "set", "--slots", "8", "--why", "the held-out rows and the promotion are worth two more slots"],
+            &[
+                "quota",
+                "set",
+                "--slots",
+                "8",
+                "--why",
+                "the held-out rows and the promotion are worth two more slots",
+            ],
         )?;
         self.turn(&mut a2, "RUN")?;
         self.turn(&mut a1, "ASK")?;
         let why = "54 of 58 against 38 of 58 on rows that no choice has seen; that the seeds agree only shows that it \
                    repeats";
-        self.lead_does("decides G1", "approve: 54 of 58 against 38 on rows that no choice has seen", &[
-            "gate", "decide", "G1", "approve", "--why", why,
-        ])?;
+        self.lead_does(
+            "decides G1",
+            "approve: 54 of 58 against 38 on rows that no choice has seen",
+            &["gate", "decide", "G1", "approve", "--why", why],
+        )?;
         self.turn(&mut a1, "RUN")?;
         self.turn(&mut a1, "DONE")?;
         self.turn(&mut a2, "DONE")?;
@@ -82,23 +91,54 @@ impl Story {
     fn found(&mut self, dir: &Path) -> Result<(), Failure> {
         self.loopx.run(&["init"])?;
         self.loopx.run(&["owner", "register", OWNER])?;
-        self.lead_does("starts", "goal wine: at least 0.90 on held-out wines, by what cross-validates best", &[
-            "start-goal", "--name", "wine", "--goal-text",
-            "At least 0.90 on held-out wines, by what cross-validates best",
-            "--accept", "A promoted model answers at least 0.90 of the held-out rows rightly",
-            "--accept", "Its cross-validation repeats: seeds 1 to 3 agree within one row of 120",
-        ])?;
+        self.lead_does(
+            "starts",
+            "goal wine: at least 0.90 on held-out wines, by what cross-validates best",
+            &[
+                "start-goal",
+                "--name",
+                "wine",
+                "--goal-text",
+                "At least 0.90 on held-out wines, by what cross-validates best",
+                "--accept",
+                "A promoted model answers at least 0.90 of the held-out rows rightly",
+                "--accept",
+                "Its cross-validation repeats: seeds 1 to 3 agree within one row of 120",
+            ],
+        )?;
         for name in ["a1", "a2", "a3"] {
             self.lead.run(&["agent", "register", name])?;
         }
-        self.lead_does("sets", "a quota of 6 slots in 24 hours, one for each turn", &[
-            "quota", "set", "--slots", "6", "--window", "24h", "--why", "six turns a day until there is something to see",
-        ])?;
+        self.lead_does(
+            "sets",
+            "a quota of 6 slots in 24 hours, one for each turn",
+            &[
+                "quota",
+                "set",
+                "--slots",
+                "6",
+                "--window",
+                "24h",
+                "--why",
+                "six turns a day until there is something to see",
+            ],
+        )?;
         self.data(dir)?;
         let title = "Measure a baseline: k=1 metric=euclidean scaling=none";
-        self.lead_does("adds T1", title, &[
-            "add", title, "-p", "P1", "--action", "measure", "--done-when", "cross-validated with seeds 1 to 3",
-        ])?;
+        self.lead_does(
+            "adds T1",
+            title,
+            &[
+                "add",
+                title,
+                "-p",
+                "P1",
+                "--action",
+                "measure",
+                "--done-when",
+                "cross-validated with seeds 1 to 3",
+            ],
+        )?;
         let claim = "Raw measurements and one neighbour are a baseline to beat";
         self.lead.run(&["lineage", "hypothesis", claim, "--todo", "T1"]).map(|_| ())
     }
@@ -107,7 +147,8 @@ impl Story {
     fn data(&mut self, dir: &Path) -> Result<(), Failure> {
         let evaluator = Evaluator::wine().map_err(|error| failed(error.to_string()))?;
         let metric = |name: &str, title: &str| {
-            let words = ["lineage", "metric", name, "--direction", "maximize", "--unit", "share", "--title", title];
+            let words =
+                ["lineage", "metric", name, "--direction", "maximize", "--unit", "share", "--title", title];
             self.lead.run(&words)
         };
         metric("cv_accuracy", "Share of the tuning rows answered rightly in 5-fold cross-validation")?;
@@ -115,12 +156,20 @@ impl Story {
         let mut last = 0;
         for (name, split, csv, title) in [
             ("wine-dev", "dev", evaluator.tuning_csv(), "UCI Wine, 120 rows to tune on"),
-            ("wine-holdout", "holdout", evaluator.held_out_csv(), "UCI Wine, 58 rows held out, a third of each class"),
+            (
+                "wine-holdout",
+                "holdout",
+                evaluator.held_out_csv(),
+                "UCI Wine, 58 rows held out, a third of each class",
+            ),
         ] {
             let file = dir.join("data").join(format!("{name}.csv"));
             place::write(&file, csv.as_bytes())?;
             let (file, rows) = (file.to_string_lossy(), csv.lines().count().saturating_sub(1).to_string());
-            let words = ["lineage", "dataset", name, "--split", split, "--rows", &rows, "--file", &file, "--title", title];
+            let words = [
+                "lineage", "dataset", name, "--split", split, "--rows", &rows, "--file", &file, "--title",
+                title,
+            ];
             last = seq(&self.lead.run(&words)?);
         }
         let words = "UCI Wine by digest: 120 rows to tune on, 58 held out until a candidate stands";
@@ -134,7 +183,8 @@ impl Story {
             Peer::start(&self.loopx, "a2")?,
             Peer::start(&self.loopx, "a3")?,
         ];
-        let pids: Vec<String> = peers.iter().map(|peer| format!("{} pid {}", peer.name, peer.pid())).collect();
+        let pids: Vec<String> =
+            peers.iter().map(|peer| format!("{} pid {}", peer.name, peer.pid())).collect();
         self.show(OWNER, "runs", format!("three agents, each a process: {}", pids.join(", ")), 0);
         Ok(peers)
     }

@@ -147,7 +147,8 @@ pub fn complete(agent: &Agent, measured: Measured, follows: &[String]) -> Result
 fn experiment(agent: &Agent, brief: &Brief) -> Result<String, Failure> {
     let hypothesis = brief.tests()?;
     let known = agent.loopx.run(&["history", hypothesis])?;
-    let found = bodies(&known, "experiment.registered").into_iter().find(|body| is(body, "/tests", hypothesis));
+    let found =
+        bodies(&known, "experiment.registered").into_iter().find(|body| is(body, "/tests", hypothesis));
     let Some(found) = found else {
         return register(agent, hypothesis, &brief.config, &["wine-dev"]);
     };
@@ -158,8 +159,13 @@ fn experiment(agent: &Agent, brief: &Brief) -> Result<String, Failure> {
         let ended = agent.loopx.run(&["history", &trial])?;
         if bodies(&ended, "trial.ended").is_empty() {
             let why = "its agent was lost while it ran";
-            let ended = agent.loopx.run(&["lineage", "trial", "end", &trial, "--end", "lost", "--why", why])?;
-            agent.say("finds", format!("{trial} still running without its agent: ends it as lost"), seq(&ended))?;
+            let ended =
+                agent.loopx.run(&["lineage", "trial", "end", &trial, "--end", "lost", "--why", why])?;
+            agent.say(
+                "finds",
+                format!("{trial} still running without its agent: ends it as lost"),
+                seq(&ended),
+            )?;
         }
     }
     Ok(id)
@@ -279,7 +285,12 @@ fn hold_out(agent: &Agent, brief: &Brief) -> Result<(), Failure> {
             evidence: vec![evidence],
             judgement: "held out".to_owned(),
         };
-        agent.report(Step { what: "measures".to_owned(), text: words, seq: 0, measured: Some(measured.clone()) })?;
+        agent.report(Step {
+            what: "measures".to_owned(),
+            text: words,
+            seq: 0,
+            measured: Some(measured.clone()),
+        })?;
         rows.push(measured);
     }
     let [base, new] = rows.as_slice() else { return Err(failed("expected two held-out rows")) };
@@ -288,10 +299,12 @@ fn hold_out(agent: &Agent, brief: &Brief) -> Result<(), Failure> {
 
 /// Puts the approved configuration into the slot and says which criteria that meets.
 fn promote(agent: &Agent, brief: &Brief) -> Result<(), Failure> {
-    let (baseline, candidate, held_out) = (brief.need(agent, 0)?, brief.need(agent, 1)?, brief.need(agent, 2)?);
+    let (baseline, candidate, held_out) =
+        (brief.need(agent, 0)?, brief.need(agent, 1)?, brief.need(agent, 2)?);
     let gate = bodies(&brief.shown, "gate.opened").last().map(|body| text(body, "/id"));
     let gate = gate.ok_or_else(|| failed(format!("{} was never asked for", brief.todo)))??;
-    let (baseline_rows, candidate_rows) = (measured_rows(agent, &baseline)?, measured_rows(agent, &candidate)?);
+    let (baseline_rows, candidate_rows) =
+        (measured_rows(agent, &baseline)?, measured_rows(agent, &candidate)?);
     let held_out = measured_rows(agent, &held_out)?;
     let [base_held_out, new_held_out] = held_out.as_slice() else {
         return Err(failed("expected two held-out rows"));
@@ -299,7 +312,8 @@ fn promote(agent: &Agent, brief: &Brief) -> Result<(), Failure> {
     let model = agent.desk.join("model.txt");
     place::write(&model, format!("{} {}\n", super::knn::result::EVALUATOR, candidate.config).as_bytes())?;
     let (model, title) = (model.to_string_lossy(), &candidate.config);
-    let mut words = vec!["lineage", "promote", title, "--slot", "wine-classifier", "--gate", &gate, "--file", &model];
+    let mut words =
+        vec!["lineage", "promote", title, "--slot", "wine-classifier", "--gate", &gate, "--file", &model];
     words.extend(candidate_rows.iter().chain([new_held_out]).flat_map(|row| ["--cites", row.as_str()]));
     words.extend(baseline_rows.iter().chain([base_held_out]).flat_map(|row| ["--contrast", row.as_str()]));
     let promoted = agent.loopx.run(&words)?;

@@ -102,7 +102,7 @@ pub fn quota_status(session: &Session<'_>) -> Result<Output, Failure> {
             when(spend.ts, now)
         ));
     }
-    let free_at = quota.and_then(|quota| quota.free_at(1, now));
+    let free_at = quota.and_then(|quota| quota.free_at(1, now, &[]));
     let output = Output::text(text)
         .with("quota", numbers)
         .with("spends", value(&spends))
