@@ -7,7 +7,7 @@ use std::time::Duration;
 use loopx::time::Timestamp;
 use serde_json::Value;
 
-use super::command::{Loopx, seq, text};
+use super::command::{Loopx, bodies, seq, text, texts};
 use super::knn::Evaluator;
 use super::step::{Order, Report, Step};
 use super::{failed, plan, work};
@@ -104,14 +104,20 @@ impl Agent {
     fn take(&mut self, answer: &Value) -> Result<(), Failure> {
         let (todo, title) = (text(answer, "/todo/id")?, text(answer, "/todo/title")?);
         let events = answer.pointer("/events").and_then(Value::as_array);
-        let taken = events
-            .into_iter()
-            .flatten()
-            .any(|event| event.pointer("/kind").and_then(Value::as_str) == Some("lease.taken_over"));
-        let epoch = answer.pointer("/todo/epoch").and_then(Value::as_u64).unwrap_or(0);
-        let words = if taken { format!("taken over, epoch {epoch}: the lease had expired") } else { title };
+        let mut kinds = events.into_iter().flatten().filter_map(|event| event.pointer("/kind"));
+        let words =
+            if kinds.any(|kind| kind == "lease.taken_over") { self.taken_over(&todo)? } else { title };
         self.say(format!("RUN {todo}"), words, seq(answer))?;
         work::run(self, &todo)
+    }
+
+    fn taken_over(&self, todo: &str) -> Result<String, Failure> {
+        let history = self.loopx.run(&["history", todo])?;
+        let bodies = bodies(&history, "lease.taken_over");
+        let body = bodies.last().copied().unwrap_or(&Value::Null);
+        let epoch = body.pointer("/epoch").and_then(Value::as_u64).unwrap_or(0);
+        let from = text(body, "/from/actor")?;
+        Ok(format!("taken over from {}, epoch {epoch}: its lease expired", from.trim_start_matches("agent/")))
     }
 
     fn throttled(&self, answer: &Value) -> Result<(), Failure> {
@@ -126,7 +132,7 @@ impl Agent {
 
     fn asked(&self, answer: &Value) -> Result<(), Failure> {
         let gate = text(answer, "/questions/0/id")?;
-        let blocked = super::command::texts(answer, "/questions/0/blocks/todos").join(", ");
+        let blocked = texts(answer, "/questions/0/blocks/todos").join(", ");
         self.say(format!("ASK {gate}"), format!("{blocked} waits for an owner's answer"), 0)
     }
 }

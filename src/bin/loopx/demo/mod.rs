@@ -97,21 +97,20 @@ fn summary(story: &Story, proof: &Proof, dir: &Path, picture: &Path) -> Output {
         ));
     }
     let (middle, said) = &proof.tampered;
-    let records = usize::try_from(proof.records).unwrap_or(usize::MAX);
     let commands = ["status", "history", "lineage why P1"].map(|verb| format!("loopx --dir {shown} {verb}"));
     text.push_str(&format!(
         "\nran       {}, {}, {} in {seconds:.1} s; P1 promoted, 54 of 58 held out, on G1\n",
         count(proof.agents, "agent"),
         count(proof.turns, "turn"),
-        count(records, "record"),
+        count(proof.records, "record"),
     ));
     text.push_str(&format!(
         "replay    {}, state digest {} = live\n",
-        count(records, "record"),
+        count(proof.records, "record"),
         head(&proof.digest)
     ));
     text.push_str(&format!("verify    ok, chain head {}, {} reports kept\n", head(&proof.head), proof.blobs));
-    text.push_str(&format!("tampered  one bit of #{middle} in a copy; verify: {said}\n"));
+    text.push_str(&format!("tampered  one bit of #{middle} in a copy, exit 5: {said}\n"));
     text.push_str(&format!("ledger    {shown}/.loopx\n"));
     text.push_str(&commands.iter().map(|command| format!("          {command}\n")).collect::<String>());
     text.push_str(&format!("picture   {}\n", picture.display()));

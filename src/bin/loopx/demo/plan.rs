@@ -27,14 +27,14 @@ const FIRST_IDEAS: [Idea; 4] = [
         builds_on: 0,
     },
     Idea {
-        claim: "The features with the largest numbers drown the others: scale them",
+        claim: "Features with large numbers drown the others: scale them",
         title: "Scale every feature",
         config: "k=1 metric=euclidean scaling=standard",
         priority: "P1",
         builds_on: 0,
     },
     Idea {
-        claim: "On scaled features the largest difference alone tells wines apart",
+        claim: "The largest scaled difference alone tells wines apart",
         title: "Try the largest difference",
         config: "k=1 metric=chebyshev scaling=standard",
         priority: "P2",
@@ -51,7 +51,7 @@ const FIRST_IDEAS: [Idea; 4] = [
 
 /// What comes to mind when the smaller k is preferred.
 const SMALLER_K: Idea = Idea {
-    claim: "Summed differences need one neighbour to be within one row of the best vote",
+    claim: "With summed differences one neighbour does as well as the best",
     title: "Try summed differences",
     config: "k=1 metric=manhattan scaling=standard",
     priority: "P1",
@@ -97,8 +97,7 @@ pub fn follow_up(agent: &Agent, brief: &Brief, measured: &Measured) -> Result<()
         }
         follows.extend(made.into_iter().skip(1).flat_map(|(todo, _)| ["--successor".to_owned(), todo]));
     } else if measured.judgement.contains("within one row") {
-        let title =
-            format!("Look at the held-out rows once, for T1 and {}, and ask for the promotion", brief.todo);
+        let title = format!("Hold out T1 and {}, once, and ask for the promotion", brief.todo);
         let added = agent.loopx.run(&[
             "add",
             &title,
@@ -169,7 +168,11 @@ pub fn ask(agent: &Agent, brief: &Brief, candidate: &Brief, rows: [&Measured; 2]
     let evidence: Vec<&str> = evidence.into_iter().flat_map(|id| ["--evidence", id]).collect();
     let asked = agent.loopx.run(&[&["ask", &question, "--blocks", &todo][..], &evidence].concat())?;
     let gate = text(&asked, "/gate/id")?;
-    agent.say(format!("ASK {gate}"), format!("{title}? {new} held out, baseline {base}"), seq(&asked))?;
+    agent.say(
+        format!("ASK {gate}"),
+        format!("promote {}? held out {new}, baseline {base}", candidate.todo),
+        seq(&asked),
+    )?;
     let mut done = vec!["done", brief.todo.as_str(), "--successor", &todo];
     done.extend(rows.iter().flat_map(|row| &row.evidence).flat_map(|id| ["--evidence", id.as_str()]));
     let done = agent.loopx.run(&done)?;
@@ -186,7 +189,7 @@ pub fn close(agent: &Agent) -> Result<(), Failure> {
         .pointer("/object/criteria")
         .and_then(serde_json::Value::as_object)
         .map_or(0, serde_json::Map::len);
-    let why = format!("all {met} criteria are met, nothing is open");
+    let why = format!("{met} of {met} criteria are met, nothing is open");
     let done = agent.loopx.run(&["goal", "complete", "--why", &why])?;
     agent.say("completes", format!("goal wine: {why}"), seq(&done))
 }

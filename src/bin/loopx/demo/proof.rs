@@ -26,9 +26,9 @@ pub struct Proof {
     /// Records in the ledger.
     pub records: u64,
     /// Turns that were opened.
-    pub turns: usize,
+    pub turns: u64,
     /// Agents that were registered.
-    pub agents: usize,
+    pub agents: u64,
     /// Rows of evidence whose content is kept.
     pub blobs: u64,
     /// The digest of the state, live and replayed.
@@ -82,8 +82,8 @@ pub fn check(loopx: &Loopx, dir: &Path) -> Result<Proof, Failure> {
     let history = loopx.run(&["history", "--limit", &limit])?;
     Ok(Proof {
         records,
-        turns: bodies(&history, "turn.opened").len(),
-        agents: bodies(&history, "agent.registered").len(),
+        turns: bodies(&history, "turn.opened").len() as u64,
+        agents: bodies(&history, "agent.registered").len() as u64,
         blobs: number("/blobs/sound"),
         digest: text(&replay, "/digest")?,
         head: text(&verify, "/head/hash")?,
@@ -142,6 +142,6 @@ fn tamper(loopx: &Loopx, dir: &Path, records: u64) -> Result<(u64, String), Fail
     let reply = loopx.in_dir(&copy).ask(&["verify"])?;
     expect("exit of verify on an altered copy", &i32::from(exit::DAMAGED), &reply.exit)?;
     let said = text(&reply.document, "/error/message")?;
-    expect("verify names the altered record", &true, &said.contains(&format!("#{middle} ")))?;
+    expect("verify names the altered record", &true, &said.contains(&format!("record {middle} ")))?;
     Ok((middle, said))
 }

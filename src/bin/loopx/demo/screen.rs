@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::step::Step;
 
 /// Columns that the words of a step are padded to.
-const TEXT_COLUMNS: usize = 74;
+const TEXT_COLUMNS: usize = 66;
 
 /// The lines of a demo.
 pub struct Screen {

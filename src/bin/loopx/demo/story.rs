@@ -50,7 +50,7 @@ impl Story {
         self.a_death(&mut a1, &mut a2, a3)?;
         self.lead_does(
             "changes",
-            "the objective: the smallest k within one row of the best",
+            "the objective: \"prefer the smaller k: a row of 120 is noise\"",
             &[
                 "goal", "change", "--objective",
                 "At least 0.90 on held-out wines, with the smallest k within one row of 120 of the best cross-validation",
@@ -61,15 +61,8 @@ impl Story {
         self.turn(&mut a2, "WAIT")?;
         self.lead_does(
             "raises",
-            "the quota to 8 slots: the held-out rows and the promotion are worth two",
-            &[
-                "quota",
-                "set",
-                "--slots",
-                "8",
-                "--why",
-                "the held-out rows and the promotion are worth two more slots",
-            ],
+            "the quota to 8 slots: holding out and promoting are worth two",
+            &["quota", "set", "--slots", "8", "--why", "holding out and promoting are worth two more slots"],
         )?;
         self.turn(&mut a2, "RUN")?;
         self.turn(&mut a1, "ASK")?;
@@ -93,7 +86,7 @@ impl Story {
         self.loopx.run(&["owner", "register", OWNER])?;
         self.lead_does(
             "starts",
-            "goal wine: at least 0.90 on held-out wines, by what cross-validates best",
+            "goal wine: 0.90 on held-out wines, by the best cross-validation",
             &[
                 "start-goal",
                 "--name",
@@ -172,7 +165,7 @@ impl Story {
             ];
             last = seq(&self.lead.run(&words)?);
         }
-        let words = "UCI Wine by digest: 120 rows to tune on, 58 held out until a candidate stands";
+        let words = "UCI Wine by digest: 120 rows to tune on, 58 held out";
         self.show(OWNER, "registers", words, last);
         Ok(())
     }
@@ -183,9 +176,8 @@ impl Story {
             Peer::start(&self.loopx, "a2")?,
             Peer::start(&self.loopx, "a3")?,
         ];
-        let pids: Vec<String> =
-            peers.iter().map(|peer| format!("{} pid {}", peer.name, peer.pid())).collect();
-        self.show(OWNER, "runs", format!("three agents, each a process: {}", pids.join(", ")), 0);
+        let pids: Vec<String> = peers.iter().map(|peer| format!("{} ({})", peer.name, peer.pid())).collect();
+        self.show(OWNER, "runs", format!("each agent as a process: {}", pids.join(", ")), 0);
         Ok(peers)
     }
 

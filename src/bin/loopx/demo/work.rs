@@ -227,7 +227,8 @@ fn judge(agent: &Agent, brief: &Brief, correct: &[u32], total: u32) -> Result<St
     for (row, now) in before.evidence.iter().zip(correct) {
         gains.push(i64::from(*now) - i64::from(rows_right(&value_of(agent, row)?, total)?));
     }
-    let listed: Vec<String> = gains.iter().map(|gain| format!("{gain:+}")).collect();
+    let listed: Vec<String> =
+        gains.iter().map(|gain| if *gain == 0 { "0".to_owned() } else { format!("{gain:+}") }).collect();
     let word = match (gains.iter().min(), gains.iter().max()) {
         (Some(least), _) if *least > 1 => "supported",
         (_, Some(most)) if *most < -1 => "refuted",
@@ -318,8 +319,11 @@ fn promote(agent: &Agent, brief: &Brief) -> Result<(), Failure> {
     words.extend(baseline_rows.iter().chain([base_held_out]).flat_map(|row| ["--contrast", row.as_str()]));
     let promoted = agent.loopx.run(&words)?;
     let promotion = text(&promoted, "/promotion/id")?;
-    let cites = format!("{} rows for it, {} against", candidate_rows.len() + 1, baseline_rows.len() + 1);
-    agent.say(format!("PROMOTE {promotion}"), format!("{title} on {gate}, {cites}"), seq(&promoted))?;
+    agent.say(
+        format!("PROMOTE {promotion}"),
+        format!("{title} on {gate}, citing {} rows", candidate_rows.len() + 1),
+        seq(&promoted),
+    )?;
     let repeatable = candidate_rows.first().ok_or_else(|| failed("the candidate was never measured"))?;
     agent.loopx.run(&["goal", "accept", "A2", "--evidence", repeatable])?;
     let proof = format!("loopx lineage promote => {promotion}");
