@@ -316,7 +316,6 @@ fn members(kind: &str) -> Vec<String> {
 
 #[test]
 fn the_table_of_events_names_every_kind_and_every_member() {
-    let document = document();
     let mut rows = Vec::new();
     for line in
         document.lines().skip_while(|line| *line != "### Kinds").take_while(|line| *line != "### Values")
