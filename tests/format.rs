@@ -318,7 +318,7 @@ fn members(kind: &str) -> Vec<String> {
 fn the_table_of_events_names_every_kind_and_every_member() {
     let mut rows = Vec::new();
     for line in
-        document.lines().skip_while(|line| *line != "### Kinds").take_while(|line| *line != "### Values")
+        FORMAT.lines().skip_while(|line| *line != "### Kinds").take_while(|line| *line != "### Values")
     {
         let cells: Vec<&str> = line.split('|').map(str::trim).collect();
         if let [_, kind, fields, _, ..] = cells.as_slice()
