@@ -302,3 +302,34 @@ fn a_verifier_that_shares_no_code_agrees_on_golden_logs_and_all_their_mutants() 
 fn the_verifier_stays_short() {
     assert!(include_str!("verify.py").lines().count() <= 80);
 }
+
+/// The members of every event's body, as the decoder itself names them when it meets one that it does not know.
+fn members(kind: &str) -> Vec<String> {
+    let item = format!("{{\"k\":\"{kind}\",\"kv\":1,\"b\":{{\"~\":1}}}}");
+    let error = loopx::event::codec::decode(item.as_bytes()).unwrap_err().to_string();
+    let (_, named) = error.split_once("expected ").unwrap_or_else(|| panic!("{kind}: {error}"));
+    let quoted = named.split('`').skip(1).step_by(2);
+    let mut names: Vec<String> = quoted.map(str::to_owned).collect();
+    names.sort_unstable();
+    names
+}
+
+#[test]
+fn the_table_of_events_names_every_kind_and_every_member() {
+    let mut rows = Vec::new();
+    for line in
+        FORMAT.lines().skip_while(|line| *line != "### Kinds").take_while(|line| *line != "### Values")
+    {
+        let cells: Vec<&str> = line.split('|').map(str::trim).collect();
+        if let [_, kind, fields, _, ..] = cells.as_slice()
+            && kind.contains('.')
+        {
+            let names =
+                |cell: &str| cell.split('`').skip(1).step_by(2).map(str::to_owned).collect::<Vec<_>>();
+            rows.push((names(kind).remove(0), names(fields)));
+        }
+    }
+    let decoder: Vec<(String, Vec<String>)> =
+        loopx::event::Event::KINDS.iter().map(|kind| ((*kind).to_owned(), members(kind))).collect();
+    assert_eq!(rows, decoder);
+}

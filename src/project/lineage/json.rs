@@ -8,7 +8,11 @@ use super::edge::{Class, Edge, EdgeKind};
 use super::graph::{Graph, GraphGoal};
 use super::node::{Facts, Kind, Later, Node, NodeId};
 use super::standing::{Assessed, Standings};
-use crate::event::{EvidenceInvalidated, EvidenceSuperseded, GateDecided, GateWithdrawn, TrialEnded};
+use crate::event::{
+    DatasetRegistered, EvidenceInvalidated, EvidenceRecorded, EvidenceSuperseded, ExperimentRegistered,
+    GateDecided, GateOpened, GateWithdrawn, HypothesisProposed, MetricDefined, PromotionRecorded, TrialEnded,
+    TrialStarted,
+};
 use crate::hash::Hash;
 use crate::id::{Actor, Seq};
 use crate::text::Text;
@@ -62,7 +66,7 @@ struct NodeLine<'a> {
     assessed: Assessed,
     #[serde(skip_serializing_if = "Option::is_none")]
     todo_title: Option<&'a Text>,
-    recorded: serde_json::Value,
+    recorded: Recorded<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     ended: Option<&'a Later<TrialEnded>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -73,6 +77,35 @@ struct NodeLine<'a> {
     decided: Option<&'a Later<GateDecided>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     withdrawn: Option<&'a Later<GateWithdrawn>>,
+}
+
+/// The payload of the event that brought the node.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Recorded<'a> {
+    Metric(&'a MetricDefined),
+    Dataset(&'a DatasetRegistered),
+    Hypothesis(&'a HypothesisProposed),
+    Experiment(&'a ExperimentRegistered),
+    Trial(&'a TrialStarted),
+    Evidence(&'a EvidenceRecorded),
+    Gate(&'a GateOpened),
+    Promotion(&'a PromotionRecorded),
+}
+
+impl<'a> Recorded<'a> {
+    const fn of(node: &'a Node) -> Self {
+        match &node.facts {
+            Facts::Metric(metric) => Self::Metric(metric),
+            Facts::Dataset(dataset) => Self::Dataset(dataset),
+            Facts::Hypothesis(hypothesis) => Self::Hypothesis(hypothesis),
+            Facts::Experiment(experiment) => Self::Experiment(experiment),
+            Facts::Trial(trial) => Self::Trial(&trial.started),
+            Facts::Evidence(evidence) => Self::Evidence(&evidence.recorded),
+            Facts::Gate(gate) => Self::Gate(&gate.opened),
+            Facts::Promotion(promotion) => Self::Promotion(promotion),
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -120,42 +153,29 @@ fn node_line<'a>(graph: &'a Graph, standings: &Standings, node: &'a Node) -> Nod
         title: node.title(),
         assessed: standings.of(node),
         todo_title: None,
-        recorded: serde_json::Value::Null,
+        recorded: Recorded::of(node),
         ended: None,
         invalidated: None,
         superseded: None,
         decided: None,
         withdrawn: None,
     };
-    line.recorded = match &node.facts {
-        Facts::Metric(metric) => value(metric),
-        Facts::Dataset(dataset) => value(dataset),
+    match &node.facts {
         Facts::Hypothesis(hypothesis) => {
             line.todo_title = hypothesis.todo.and_then(|todo| graph.todo(todo));
-            value(hypothesis)
         }
-        Facts::Experiment(experiment) => value(experiment),
-        Facts::Trial(trial) => {
-            line.ended = trial.ended.as_ref();
-            value(&trial.started)
-        }
+        Facts::Trial(trial) => line.ended = trial.ended.as_ref(),
         Facts::Evidence(evidence) => {
             line.invalidated = evidence.invalidated.as_ref();
             line.superseded = evidence.superseded.as_ref();
-            value(&evidence.recorded)
         }
         Facts::Gate(gate) => {
             line.decided = gate.decided.as_ref();
             line.withdrawn = gate.withdrawn.as_ref();
-            value(&gate.opened)
         }
-        Facts::Promotion(promotion) => value(promotion),
-    };
+        Facts::Metric(_) | Facts::Dataset(_) | Facts::Experiment(_) | Facts::Promotion(_) => {}
+    }
     line
-}
-
-fn value(payload: &impl Serialize) -> serde_json::Value {
-    serde_json::to_value(payload).unwrap_or_default()
 }
 
 const fn edge_line<'a>(edge: &Edge<'a>) -> EdgeLine<'a> {

@@ -1,4 +1,4 @@
-//! The answer of [`super::why`] as plain lines for a terminal.
+//! The answer of [`why`](fn@super::why) as plain lines for a terminal.
 
 use std::fmt::Write;
 
@@ -7,9 +7,13 @@ use super::standing::Standing;
 use super::why::{Decided, Lost, Resting, Row, Why};
 use crate::event::{Direction, GateOutcome, InvalidationCause};
 use crate::project::escape::terminal;
+use crate::text::Text;
 
 /// Most rows, and most experiments that rest on a promotion, that are written out; the rest is counted.
 const LIST_MAX: usize = 12;
+
+/// Most characters of a configuration in a list.
+const CONFIG_CHARS: usize = 72;
 
 /// Lines of text, each ending in a line feed, without colour. Everything that people wrote is escaped.
 #[must_use]
@@ -45,6 +49,15 @@ pub fn render(why: &Why) -> String {
         line(&mut out, if place == 0 { "next" } else { "" }, command);
     }
     out
+}
+
+/// A configuration in a line of a list; `--json` has all of it.
+fn short(text: &Text) -> String {
+    let mut short: String = text.as_str().chars().take(CONFIG_CHARS).collect();
+    if text.as_str().chars().nth(CONFIG_CHARS).is_some() {
+        short.push('…');
+    }
+    terminal(&short)
 }
 
 fn line(out: &mut String, label: &str, text: &str) {
@@ -99,7 +112,7 @@ fn rows(out: &mut String, label: &str, rows: &[Row]) {
             row.trial,
             row.seed,
             row.experiment,
-            terminal(row.config.as_str()),
+            short(&row.config),
         );
         line(out, if place == 0 { label } else { "" }, &text);
     }
@@ -189,7 +202,7 @@ fn rests(out: &mut String, resting: &[Resting]) {
         let text = format!(
             "{} {}: {}, {} trials{running}",
             one.experiment,
-            terminal(one.config.as_str()),
+            short(&one.config),
             one.standing.word(),
             one.trials.len()
         );

@@ -104,7 +104,7 @@ fn assess(graph: &Graph, node: &Node, before: &[Assessed]) -> Assessed {
     let mut found = Assessed { standing: Standing::Valid, since: node.seq, lost: None, through: None };
     let mut meet = |standing: Standing, since: Option<Seq>| {
         let Some(since) = since.map(|seq| seq.max(node.seq)) else { return };
-        if standing > found.standing || (standing == found.standing && since < found.since) {
+        if standing > found.standing {
             (found.standing, found.since) = (standing, since);
         }
         if !standing.survives() {

@@ -88,13 +88,9 @@ pub fn event_word<T: serde::Serialize>(thing: &T) -> String {
 }
 
 /// `1 todo`, `3 todos`.
-pub fn count(number: u64, noun: &str) -> String {
+pub fn count(number: impl TryInto<u64>, noun: &str) -> String {
+    let number = number.try_into().unwrap_or(u64::MAX);
     format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
-}
-
-/// The length of a list, as a count.
-pub fn length<T>(list: &[T]) -> u64 {
-    u64::try_from(list.len()).unwrap_or(u64::MAX)
 }
 
 /// A list cut at `limit`, with the number that it really has.

@@ -19,7 +19,7 @@ use super::Session;
 use super::look::{headed, seq_at, status_of};
 use crate::cli;
 use crate::failure::{Failure, exit};
-use crate::render::{Output, count, length, thing, value};
+use crate::render::{Output, count, thing, value};
 
 /// How often `log --follow` looks for new records.
 const FOLLOW_EVERY: Duration = Duration::from_millis(100);
@@ -81,11 +81,11 @@ pub fn replay(session: &Session<'_>, args: &cli::Replay) -> Result<Output, Failu
     let started = Instant::now();
     let ledger = session.open()?;
     let to = args.as_of.map_or(Ok(ledger.head().seq), |as_of| seq_at(&ledger, as_of))?;
-    let mut events = 0_u64;
+    let mut events = 0_usize;
     let mut steps: Vec<(Seq, Hash)> = Vec::new();
     let mut failure = None;
     let state = ledger.replay(to, &mut |before, entry: &Entry<'_>| {
-        events += length(&entry.events);
+        events += entry.events.len();
         if args.step && before.seq > Seq::ZERO {
             match before.digest() {
                 Ok(digest) => steps.push((before.seq, digest)),
@@ -229,7 +229,7 @@ fn summary(
     let mut text = format!(
         "ok  {}, {}, chain head {}, durable to #{}, {sound}, 0 signatures  {}\n",
         count(last.0, "record"),
-        count(length(&report.segments), "segment"),
+        count(report.segments.len(), "segment"),
         report.head.hash.short(),
         report.durable,
         elapsed(started),

@@ -13,7 +13,7 @@ use super::Session;
 use super::look::headed;
 use crate::cli;
 use crate::failure::{Failure, exit};
-use crate::render::{Output, count, length, thing};
+use crate::render::{Output, count, thing};
 
 /// `init`
 pub fn init(session: &Session<'_>, args: &cli::Init) -> Result<Output, Failure> {
@@ -132,7 +132,7 @@ fn integrity(root: &Path) -> Finding {
                 let text = format!(
                     "{} in {}, durable to #{}",
                     count(report.head.seq.0, "record"),
-                    count(length(&report.segments), "segment"),
+                    count(report.segments.len(), "segment"),
                     report.durable
                 );
                 finding("ledger", true, text, None)
@@ -180,8 +180,8 @@ fn clock(session: &Session<'_>, ledger: &Ledger) -> Finding {
 
 fn people(ledger: &Ledger) -> Finding {
     let state = ledger.state();
-    let agents = state.agents.values().filter(|agent| !agent.retired).map(|_| 1).sum();
-    let owners = state.owners.values().filter(|owner| !owner.revoked).map(|_| 1).sum();
+    let agents = state.agents.values().filter(|agent| !agent.retired).count();
+    let owners = state.owners.values().filter(|owner| !owner.revoked).count();
     finding(
         "people",
         true,
@@ -191,6 +191,6 @@ fn people(ledger: &Ledger) -> Finding {
 }
 
 fn quarantine(root: &Path) -> Finding {
-    let kept = fs::read_dir(root.join("quarantine")).map(|files| files.map(|_| 1).sum()).unwrap_or(0);
+    let kept = fs::read_dir(root.join("quarantine")).map(|files| files.count()).unwrap_or(0);
     finding("quarantine", true, format!("{} of torn bytes kept", count(kept, "file")), None)
 }

@@ -31,10 +31,10 @@ pub(super) fn draw(picture: &Picture) -> String {
     let shrink = if width <= SHRINK_MAX { " style=\"max-width:100%;height:auto\"" } else { "" };
     out.put(format_args!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" \
-         viewBox=\"0 0 {width} {height}\"{shrink} role=\"img\" aria-labelledby=\"title desc\">"
+         viewBox=\"0 0 {width} {height}\"{shrink} role=\"img\" aria-labelledby=\"loopx-title loopx-desc\">"
     ));
-    out.put(format_args!("<title id=\"title\">{}</title>", xml(&picture.title)));
-    out.put(format_args!("<desc id=\"desc\">{}</desc>", xml(&picture.description)));
+    out.put(format_args!("<title id=\"loopx-title\">{}</title>", xml(&picture.title)));
+    out.put(format_args!("<desc id=\"loopx-desc\">{}</desc>", xml(&picture.description)));
     out.put(format_args!("<style>\n{STYLE}</style>"));
     out.put(format_args!("<defs>\n{HATCHES}{}{}</defs>", clip("card", CARD_H), clip("idea", IDEA_H)));
     out.put(format_args!("<rect class=\"bg\" width=\"{width}\" height=\"{height}\"/>"));
@@ -59,7 +59,7 @@ pub(super) fn draw(picture: &Picture) -> String {
 
 fn clip(name: &str, height: i32) -> String {
     format!(
-        "<clipPath id=\"c-{name}\"><rect x=\"-2\" y=\"-2\" width=\"{}\" height=\"{}\"/></clipPath>\n",
+        "<clipPath id=\"loopx-c-{name}\"><rect x=\"-2\" y=\"-2\" width=\"{}\" height=\"{}\"/></clipPath>\n",
         CARD_W + 4,
         height + 4
     )
@@ -132,7 +132,7 @@ fn standing_class(standing: Standing) -> &'static str {
 fn draw_cell(out: &mut Out, cell: &Cell) {
     let (card, Rect { x, y, w, h }) = (&cell.card, cell.rect);
     let clip = if h == IDEA_H { "idea" } else { "card" };
-    out.put(format_args!("<g transform=\"translate({x} {y})\" clip-path=\"url(#c-{clip})\">"));
+    out.put(format_args!("<g transform=\"translate({x} {y})\" clip-path=\"url(#loopx-c-{clip})\">"));
     out.put(format_args!("<title>{}</title>", xml(&card.tooltip)));
     let standing = standing_class(card.standing);
     let face = Rect { x: 0, y: 0, w, h };
@@ -148,9 +148,9 @@ fn draw_cell(out: &mut Out, cell: &Cell) {
     }
     if card.standing != Standing::Valid && card.shape != Shape::Gate {
         let band = card.standing.word();
-        let (at, tall) = if card.shape == Shape::Promotion { (5, h - 10) } else { (2, h - 4) };
+        let (at, wide, tall) = if card.shape == Shape::Promotion { (5, 6, h - 10) } else { (2, 9, h - 4) };
         out.put(format_args!(
-            "<rect fill=\"url(#h-{band})\" x=\"{at}\" y=\"{at}\" width=\"9\" height=\"{tall}\"/>"
+            "<rect fill=\"url(#loopx-h-{band})\" x=\"{at}\" y=\"{at}\" width=\"{wide}\" height=\"{tall}\"/>"
         ));
     }
     if let Some(strip) = &card.strip {
@@ -176,7 +176,7 @@ fn draw_diamond(out: &mut Out, cell: &Cell, standing: &str) {
         let [(left, middle), (top_x, top), ..] = corners;
         let (x, y) = (left - cell.rect.x, middle - cell.rect.y);
         let (dx, dy) = ((top_x - left) * 2 / 5, (middle - top) * 2 / 5);
-        out.put(format_args!("<path fill=\"url(#h-{band})\" d=\"M{x} {y}l{dx} -{dy}v{}z\"/>", 2 * dy));
+        out.put(format_args!("<path fill=\"url(#loopx-h-{band})\" d=\"M{x} {y}l{dx} -{dy}v{}z\"/>", 2 * dy));
     }
 }
 
@@ -227,7 +227,7 @@ fn draw_entry(out: &mut Out, entry: &Entry) {
             if standing != Standing::Valid {
                 let band = standing.word();
                 out.put(format_args!(
-                    "<rect fill=\"url(#h-{band})\" x=\"{}\" y=\"{}\" width=\"9\" height=\"11\"/>",
+                    "<rect fill=\"url(#loopx-h-{band})\" x=\"{}\" y=\"{}\" width=\"9\" height=\"11\"/>",
                     x + 2,
                     y + 4
                 ));

@@ -67,8 +67,8 @@ text{font-family:ui-sans-serif,system-ui,'Segoe UI',Roboto,'Helvetica Neue',Aria
 
 /// Hatchings, one for each standing that is not valid.
 pub(super) const HATCHES: &str = "\
-<pattern id=\"h-reduced\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\"><circle class=\"hr\" cx=\"3\" cy=\"3\" r=\"1.3\"/></pattern>
-<pattern id=\"h-tainted\" width=\"7\" height=\"7\" patternUnits=\"userSpaceOnUse\"><path class=\"h\" d=\"M-1 8L8 -1M-1 1L1 -1M6 8L8 6\"/></pattern>
-<pattern id=\"h-unsupported\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\"><path class=\"h\" d=\"M0 0L6 6M6 0L0 6\"/></pattern>
-<pattern id=\"h-invalid\" width=\"6\" height=\"4\" patternUnits=\"userSpaceOnUse\"><path class=\"h\" d=\"M0 2H6\"/></pattern>
+<pattern id=\"loopx-h-reduced\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\"><circle class=\"hr\" cx=\"3\" cy=\"3\" r=\"1.3\"/></pattern>
+<pattern id=\"loopx-h-tainted\" width=\"7\" height=\"7\" patternUnits=\"userSpaceOnUse\"><path class=\"h\" d=\"M-1 8L8 -1M-1 1L1 -1M6 8L8 6\"/></pattern>
+<pattern id=\"loopx-h-unsupported\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\"><path class=\"h\" d=\"M0 0L6 6M6 0L0 6\"/></pattern>
+<pattern id=\"loopx-h-invalid\" width=\"6\" height=\"4\" patternUnits=\"userSpaceOnUse\"><path class=\"h\" d=\"M0 2H6\"/></pattern>
 ";

@@ -124,7 +124,8 @@ fn the_sample_campaign_and_an_empty_ledger_are_pictures() {
 #[test]
 fn a_lost_promotion_is_marked_by_hatching_word_and_border() {
     let text = svg(&wine(true).graph());
-    for sign in ["promotion unsupported", "url(#h-unsupported)", ">unsupported</text>", "card tainted"] {
+    for sign in ["promotion unsupported", "url(#loopx-h-unsupported)", ">unsupported</text>", "card tainted"]
+    {
         assert!(text.contains(sign), "{sign}");
     }
 }
