@@ -121,27 +121,86 @@ fn promotion(loopx: &Loopx) -> Result<(), Failure> {
     expect("rows that P1 is held against", &4, &texts(found, "/contrast").len())
 }
 
-/// Flips one bit in the middle of the middle record of a copy: `verify` has to name that record.
+/// A measured value in a record, up to its first digit after the point.
+const VALUE: &[u8] = b"\"value\":\"0.";
+
+/// Changes the last digit of a measured value in the middle of a copy: `verify` has to name that record.
 fn tamper(loopx: &Loopx, dir: &Path, records: u64) -> Result<(u64, String), Failure> {
     let copy = dir.join("tampered");
     place::copy(&dir.join(".loopx"), &copy.join(".loopx"))?;
     let log = copy.join(".loopx").join("log").join("00000000000000000001.jsonl");
     let mut bytes = std::fs::read(&log).map_err(|error| place::failed(&log, &error))?;
-    let middle = records / 2;
-    let (mut from, mut record) = (0, 1);
-    for (at, _) in bytes.iter().enumerate().filter(|(_, byte)| **byte == b'\n') {
-        if record == middle {
-            from = usize::midpoint(from, at);
-            break;
-        }
-        (from, record) = (at + 1, record + 1);
+    let (altered, at) =
+        digit(&bytes, records / 2).ok_or_else(|| failed("expected a measured value to alter"))?;
+    if let Some(digit) = bytes.get_mut(at) {
+        // The lowest bit turns a digit into another digit.
+        *digit ^= 1;
     }
-    let byte = bytes.get_mut(from).ok_or_else(|| failed(format!("#{middle} is not in the first segment")))?;
-    *byte ^= 1;
     place::write(&log, &bytes)?;
     let reply = loopx.in_dir(&copy).ask(&["verify"])?;
     expect("exit of verify on an altered copy", &i32::from(exit::DAMAGED), &reply.exit)?;
     let said = text(&reply.document, "/error/message")?;
-    expect("verify names the altered record", &true, &said.contains(&format!("record #{middle} ")))?;
-    Ok((middle, said))
+    expect("verify names the altered record", &true, &said.contains(&format!("record #{altered} ")))?;
+    Ok((altered, said))
+}
+
+/// The first record from `middle` on that holds a measured value, and where the last digit of that is.
+fn digit(bytes: &[u8], middle: u64) -> Option<(u64, usize)> {
+    let mut from = 0;
+    for (seq, line) in (1_u64..).zip(bytes.split_inclusive(|byte| *byte == b'\n')) {
+        let value = line.windows(VALUE.len()).position(|window| window == VALUE);
+        if let Some(at) = value.filter(|_| seq >= middle) {
+            return Some((seq, from + at + VALUE.len() + 3));
+        }
+        from += line.len();
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn known() -> Vec<Measured> {
+        let measured = |(config, dataset, correct): &(&str, &str, &[u32])| Measured {
+            todo: "T1".to_owned(),
+            hypothesis: "H1".to_owned(),
+            config: (*config).to_owned(),
+            dataset: (*dataset).to_owned(),
+            correct: correct.to_vec(),
+            total: 120,
+            values: Vec::new(),
+            evidence: Vec::new(),
+            judgement: String::new(),
+        };
+        KNOWN.iter().map(measured).collect()
+    }
+
+    #[test]
+    fn a_number_that_is_one_off_is_named() {
+        assert_eq!(numbers(&known()), Ok(()));
+        let mut wrong = known();
+        wrong[2].correct[1] = 113;
+        let said = numbers(&wrong).unwrap_err().message;
+        assert_eq!(
+            said,
+            "k=1 metric=euclidean scaling=standard: expected [114, 112, 112], found [114, 113, 112]"
+        );
+    }
+
+    #[test]
+    fn a_measurement_that_is_missing_is_missed() {
+        let mut short = known();
+        short.pop();
+        assert_eq!(numbers(&short).unwrap_err().message, "measurements: expected 8, found 7");
+    }
+
+    #[test]
+    fn the_digit_that_is_altered_is_the_last_of_the_first_value_from_the_middle_on() {
+        let log = b"{\"value\":\"0.1111\"}\n{}\n{\"value\":\"0.2345\"}\n";
+        assert_eq!(digit(log, 1), Some((1, 15)));
+        let (seq, at) = digit(log, 2).unwrap();
+        assert_eq!((seq, log[at]), (3, b'5'));
+        assert_eq!(digit(log, 4), None);
+    }
 }
