@@ -163,6 +163,55 @@ fn check(path: &Path) {
     }
 }
 
+/// The console blocks of a document, as one script.
+fn console(document: &str) -> String {
+    let mut script = String::new();
+    let mut inside = false;
+    for line in document.lines() {
+        match line {
+            "```console" => inside = true,
+            "```" => inside = false,
+            line if inside => script.push_str(&format!("{line}\n")),
+            _ => {}
+        }
+    }
+    script
+}
+
+/// README shows what is printed. `LOOPX_BLESS=1` writes it into the blocks.
+#[test]
+fn readme_shows_real_output() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md");
+    let document = fs::read_to_string(&path).unwrap();
+    let mut run = Run::new();
+    if std::env::var_os("LOOPX_BLESS").is_some() {
+        let mut out = String::new();
+        let mut inside = false;
+        for line in document.lines() {
+            inside = line == "```console" || (inside && line != "```");
+            if !inside || line == "```console" {
+                out.push_str(&format!("{line}\n"));
+            } else if let Some(command) = line.strip_prefix("$ ") {
+                let (printed, _) = run.shell(command, &run.project());
+                let printed = printed.replace(&run.project().display().to_string(), "/home/ana/iris");
+                out.push_str(&format!("$ {command}\n{printed}"));
+            }
+        }
+        fs::write(&path, out).unwrap();
+        return;
+    }
+    let script = console(&document);
+    assert!(script.lines().filter(|line| line.starts_with("$ ")).count() > 10);
+    let mut got = String::new();
+    for command in script.lines().filter_map(|line| line.strip_prefix("$ ")) {
+        let (printed, _) = run.shell(command, &run.project());
+        run.follow(command, &printed);
+        got.push_str(&format!("$ {command}\n{}", run.normalise(&printed)));
+    }
+    assert!(run.problems.is_empty(), "{}", run.problems.join("\n"));
+    assert_eq!(run.normalise(&script.replace("/home/ana/iris", "DIR")), got);
+}
+
 macro_rules! scripts {
     ($($name:ident)*) => {
         $(#[test]

@@ -6,6 +6,7 @@ use crate::event::{Event, LeaseTarget, Subject};
 use crate::hash::Hash;
 use crate::id::{Actor, RequestId, Seq};
 use crate::ledger::Entry;
+use crate::state::State;
 use crate::time::Timestamp;
 
 /// One record of the history.
@@ -26,32 +27,41 @@ pub struct Line {
 }
 
 impl Line {
-    /// The events of a record that touch the thing named; `None` if none does. Without a name, all of them.
+    /// All events of a record.
     #[must_use]
-    pub fn of(entry: &Entry<'_>, about: Option<&str>) -> Option<Self> {
-        let events: Vec<Event> = entry
-            .events
-            .iter()
-            .filter(|event| about.is_none_or(|id| touches(event).contains(id)))
-            .cloned()
-            .collect();
-        (!events.is_empty()).then(|| Self {
+    pub fn whole(entry: &Entry<'_>) -> Self {
+        Self::with(entry, entry.events.clone())
+    }
+
+    /// The events of a record that touch the thing named, given the state before it; `None` if none does.
+    #[must_use]
+    pub fn about(before: &State, entry: &Entry<'_>, id: &str) -> Option<Self> {
+        let touching = entry.events.iter().filter(|event| touches(before, event).contains(id));
+        let events: Vec<Event> = touching.cloned().collect();
+        (!events.is_empty()).then(|| Self::with(entry, events))
+    }
+
+    fn with(entry: &Entry<'_>, events: Vec<Event>) -> Self {
+        Self {
             seq: entry.at.seq,
             ts: entry.at.ts,
             actor: entry.at.actor.clone(),
             request: entry.request.clone(),
             hash: entry.hash,
             events,
-        })
+        }
     }
 }
 
-/// The things that an event is about or refers to, by the names that people use for them. Text is never looked at.
+/// The things that an event is about, refers to, or changes, by the names that people use for them. What it names only
+/// by way of something else, as a gate's answer does with the todos that waited, is looked up in the state before it.
+/// Text is never looked at.
 #[must_use]
-pub fn touches(event: &Event) -> BTreeSet<String> {
+pub fn touches(before: &State, event: &Event) -> BTreeSet<String> {
     let mut found = Touched(BTreeSet::new());
     found.work(event);
     found.rest(event);
+    found.indirect(before, event);
     found.0
 }
 
@@ -79,6 +89,23 @@ impl Touched {
         match on {
             LeaseTarget::Todo(id) => self.one(id),
             LeaseTarget::Resource(name) => self.one(name),
+        }
+    }
+
+    fn indirect(&mut self, before: &State, event: &Event) {
+        let gate = match event {
+            Event::GateDecided(e) => before.gates.get(&e.id),
+            Event::GateWithdrawn(e) => before.gates.get(&e.id),
+            _ => None,
+        };
+        self.add(gate.into_iter().flat_map(|gate| &gate.blocks.todos));
+        if let Event::TurnClosed(e) = event {
+            self.add(before.turns.get(&e.id).map(|turn| turn.todo));
+        }
+        if let Event::EvidenceInvalidated(e) = event {
+            let goals = before.goals.iter();
+            let resting = goals.filter(|(_, goal)| goal.criteria.values().any(|c| c.met_by == Some(e.id)));
+            self.add(resting.map(|(name, _)| name));
         }
     }
 

@@ -272,3 +272,27 @@ pub fn when(at: Timestamp, now: Timestamp) -> String {
         at_text.get(..16).map_or(at_text.clone(), |text| text.replace('T', " "))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::exit;
+
+    #[test]
+    fn readme_names_every_exit_code() {
+        let readme = include_str!("../../../README.md");
+        let row = |code: u8, words: &str| {
+            assert!(readme.contains(&format!("| {code} | {words}")), "{code} {words}");
+        };
+        row(exit::DONE, "done");
+        row(exit::IO, "I/O or internal error");
+        row(exit::USAGE, "usage");
+        row(exit::REFUSED, "refused by a rule");
+        row(exit::BUSY, "busy");
+        row(exit::DAMAGED, "the ledger is damaged");
+        row(exit::FINDINGS, "the answer holds findings");
+        row(exit::UNKNOWN, "it is not known whether a record is durable");
+        let verdicts =
+            format!("| {}, {}, {}, {} | only with", exit::WAIT, exit::ASK, exit::PLAN, exit::GOAL_DONE);
+        assert!(readme.contains(&verdicts));
+    }
+}

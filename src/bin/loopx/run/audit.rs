@@ -68,7 +68,7 @@ pub fn log(session: &Session<'_>, args: &cli::Log) -> Result<Output, Failure> {
 }
 
 fn rendered(session: &Session<'_>, entry: &Entry<'_>) -> String {
-    let Some(line) = Line::of(entry, None) else { return String::new() };
+    let line = Line::whole(entry);
     if session.global.json || session.global.format == Some(cli::Format::Json) {
         format!("{}\n", thing::history_json(&line))
     } else {

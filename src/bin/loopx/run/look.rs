@@ -206,9 +206,12 @@ pub fn history(session: &Session<'_>, args: &cli::History) -> Result<Output, Fai
 /// The history of one thing, or of all.
 fn lines(ledger: &Ledger, about: Option<&str>, since: Seq) -> Result<Vec<Line>, Failure> {
     let mut lines = Vec::new();
-    ledger.replay(ledger.head().seq, &mut |_, entry: &Entry<'_>| {
+    ledger.replay(ledger.head().seq, &mut |before, entry: &Entry<'_>| {
         if entry.at.seq > since {
-            lines.extend(Line::of(entry, about));
+            lines.extend(match about {
+                None => Some(Line::whole(entry)),
+                Some(id) => Line::about(before, entry, id),
+            });
         }
     })?;
     Ok(lines)
@@ -225,7 +228,7 @@ pub fn show(session: &Session<'_>, id: &str, as_of: Option<AsOf>) -> Result<Outp
     let mut lines = Vec::new();
     let state = ledger.replay(to, &mut |before, entry: &Entry<'_>| {
         // What leaves the state with this record is remembered as it was just before.
-        if let Some(line) = Line::of(entry, Some(id)) {
+        if let Some(line) = Line::about(before, entry, id) {
             last = thing::find(before, id).or_else(|| last.take());
             lines.push(line);
         }
@@ -252,7 +255,7 @@ fn record(ledger: &Ledger, seq: Seq) -> Result<Output, Failure> {
     let mut found = None;
     ledger.replay(seq, &mut |_, entry: &Entry<'_>| {
         if entry.at.seq == seq {
-            found = Line::of(entry, None);
+            found = Some(Line::whole(entry));
         }
     })?;
     let Some(line) = found else { return Err(Failure::usage(format!("#{seq} holds no event"))) };
