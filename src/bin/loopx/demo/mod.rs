@@ -43,9 +43,8 @@ pub fn run(session: &Session<'_>, args: &cli::Demo) -> Result<Output, Failure> {
         return Ok(Output::default());
     }
     if session.global.dir.is_some() {
-        return Err(
-            Failure::usage("the demo makes a ledger of its own").hint("loopx demo --keep NEW-DIRECTORY")
-        );
+        let message = "the demo makes a ledger of its own: leave --dir out, or name --keep DIR";
+        return Err(Failure::usage(message));
     }
     let dir = place::make(args.keep.as_deref(), &session.environment.cwd)?;
     let json = session.global.json || session.global.format == Some(Format::Json);
@@ -119,7 +118,7 @@ fn summary(story: &Story, proof: &Proof, dir: &Path, picture: &Path) -> Output {
     text.push_str(&format!("verify    ok, chain head {}, {} reports kept\n", head(&proof.head), proof.blobs));
     let found = said.split(';').next().unwrap_or_default();
     text.push_str(&format!(
-        "tampered  one bit of #{middle} in a copy; verify, exit 5: {}\n",
+        "tampered  one digit of a value in #{middle} of a copy; verify, exit 5: {}\n",
         terminal(found)
     ));
     text.push_str(&format!("ledger    {shown}/.loopx\n"));
