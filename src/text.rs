@@ -80,7 +80,7 @@ mod tests {
 
     #[test]
     fn any_unicode_is_kept_and_only_blank_or_oversized_text_is_refused() {
-        for text in ["a\nb", "\u{2028}", "\u{1b}[31mred", "```", "# heading", "\u{0}", "名前", "🙂"] {
+        for text in ["a\nb", "a\u{2028}b", "\u{1b}[31mred", "```", "# heading", "\u{0}", "名前", "🙂"] {
             assert_eq!(text.parse::<Text>().unwrap().as_str(), text);
         }
         assert_eq!(" \n\t".parse::<Text>(), Err(BadText::Blank));

@@ -90,9 +90,12 @@ pub fn keep_file(root: &Path, file: &Path) -> Result<(crate::hash::Hash, u64), L
 /// Creates a ledger in `dir` unless one is there.
 ///
 /// # Errors
-/// [`LogError::AlreadyExists`] if one is.
+/// [`LogError::AlreadyExists`] if one is, [`LogError::WrongType`] if something else has its name.
 pub fn init(dir: &Path, env: &Env<'_>, track: bool) -> Result<Ledger, LedgerError> {
     let root = dir.join(place::DIRECTORY);
+    if root.exists() && !root.is_dir() {
+        return Err(LogError::WrongType { path: root }.into());
+    }
     if root.exists() {
         return Err(LogError::AlreadyExists { path: root }.into());
     }

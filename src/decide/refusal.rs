@@ -28,7 +28,9 @@ pub enum Refusal {
         agent: AgentId,
     },
     /// Agents are registered and the caller does not say which it is.
-    #[error("this ledger has registered agents; say which one you are")]
+    #[error(
+        "this ledger has registered agents; say who you are with --agent or LOOPX_AGENT, or --as for an owner"
+    )]
     AgentUnnamed,
     /// Only a human decides this.
     #[error("only an owner can {what}")]
@@ -43,7 +45,7 @@ pub enum Refusal {
         owner: OwnerId,
     },
     /// Owners are registered and the caller does not say which it is.
-    #[error("this ledger has registered owners; say which one you are")]
+    #[error("this ledger has registered owners; say which one you are with --as")]
     OwnerUnnamed,
     /// The name is in use.
     #[error("{what} {name} exists already")]

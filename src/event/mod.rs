@@ -2,6 +2,7 @@
 //!
 //! An event is a fact, not a wish: by the time it is written every rule has been passed. This floor knows nothing of
 //! records; [`codec`] turns events into canonical bytes and back.
+#![deny(clippy::wildcard_enum_match_arm)]
 
 pub mod codec;
 mod evidence;

@@ -2,4 +2,5 @@
 
 pub mod escape;
 pub mod history;
+pub mod lineage;
 pub mod status;

@@ -2,6 +2,7 @@
 //!
 //! The state holds what is open and what open things rest on; finished work is history and is found in the log. Live
 //! recording and replay go through the one function [`State::apply`], and nothing else writes a state.
+#![deny(clippy::wildcard_enum_match_arm)]
 
 mod evidence;
 mod gate;

@@ -6,7 +6,7 @@ use loopx::event::LeaseTarget;
 use loopx::event::codec::CodecError;
 use loopx::id::BadId;
 use loopx::ledger::{LedgerError, SubmitError};
-use loopx::log::LogError;
+use loopx::log::{Damage, LogError, Place};
 use loopx::project::escape::terminal;
 use loopx::time::Timestamp;
 
@@ -152,9 +152,9 @@ fn next_step(refusal: &Refusal) -> Option<String> {
         Refusal::StaleEpoch { on: LeaseTarget::Todo(todo), .. } => format!("loopx history {todo}"),
         Refusal::TurnOpen { todo, .. } => format!("loopx yield {todo} --why \"...\""),
         Refusal::TurnNotOpen { turn } => format!("loopx history {turn}"),
-        Refusal::NotAccountable { .. } => {
-            "loopx refresh-state --next-action \"...\" --delivery-outcome outcome_progress".to_owned()
-        }
+        Refusal::NotAccountable { turn } => format!(
+            "loopx refresh-state --next-action \"...\" --delivery-outcome outcome_progress --turn-instance-id {turn}"
+        ),
         Refusal::QuotaExceeded { .. } | Refusal::SpendNotFound { .. } => "loopx quota status".to_owned(),
         Refusal::EvidenceRequired { todo } => {
             format!("loopx done {todo} --proof \"CMD => RESULT\" --no-follow-up \"...\"")
@@ -219,7 +219,10 @@ impl From<LedgerError> for Failure {
 
 impl From<LogError> for Failure {
     fn from(error: LogError) -> Self {
-        let message = error.to_string();
+        let message = match &error {
+            LogError::Damaged(damage) => damaged(damage),
+            other => other.to_string(),
+        };
         let (code, exit, hint) = match &error {
             LogError::NotALedger { .. } => ("ledger.not_found", exit::IO, Some("loopx init")),
             LogError::AlreadyExists { .. } => ("ledger.exists", exit::REFUSED, Some("loopx connect")),
@@ -248,6 +251,16 @@ impl From<LogError> for Failure {
         failure.hint = hint.map(str::to_owned);
         failure
     }
+}
+
+/// Where the damage is, what it is, and what is still sound after it. Nothing was changed.
+fn damaged(damage: &Damage) -> String {
+    let Place { seq, segment, offset } = &damage.place;
+    let after = match &damage.sound_after {
+        Some((first, last)) => format!("; #{first} to #{last} after it are still chained to each other"),
+        None => "; nothing after it is sound".to_owned(),
+    };
+    format!("record #{seq} (segment {segment}, byte {offset}): {}{after}; nothing was changed", damage.fault)
 }
 
 /// When something will be possible, for people: the time of day, with the day if it is another one.

@@ -12,13 +12,13 @@ use std::ffi::OsString;
 use std::io::Write;
 use std::process::ExitCode;
 
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ErrorKind};
 use clap::{CommandFactory, FromArgMatches};
 
-use crate::cli::{Cli, Format};
+use crate::cli::Cli;
 use crate::environment::Environment;
 use crate::failure::Failure;
-use crate::render::{Output, failure_document};
+use crate::render::{Output, Voice, failure_document};
 
 fn main() -> ExitCode {
     let environment = Environment::read();
@@ -27,11 +27,14 @@ fn main() -> ExitCode {
         Ok(parsed) => parsed,
         Err(early) => return early.report(&words),
     };
-    let json = cli.global.json || cli.global.format == Some(Format::Json);
+    let json = cli.wants_json();
     let schema = format!("loopx.{verb}/1");
     match run::run(&cli, &environment) {
         Ok(output) => answer(&output, &schema, json, cli.global.quiet),
-        Err(failure) => fail(&failure, &schema, json),
+        Err(mut failure) => {
+            failure.hint = failure.hint.map(|hint| Voice::of(&cli.global).complete(&hint));
+            fail(&failure, &schema, json)
+        }
     }
 }
 
@@ -61,8 +64,8 @@ impl Early {
 
 /// The parsed command line, and the verb that names the schema of its answer.
 fn parse(words: &[OsString]) -> Result<(Cli, String), Early> {
-    let matches = Cli::command().try_get_matches_from(words).map_err(|error| early(&error))?;
-    let cli = Cli::from_arg_matches(&matches).map_err(|error| early(&error))?;
+    let matches = Cli::command().try_get_matches_from(words).map_err(|error| early(&error, words))?;
+    let cli = Cli::from_arg_matches(&matches).map_err(|error| early(&error, words))?;
     let mut verb = Vec::new();
     let mut level = &matches;
     while let Some((name, below)) = level.subcommand() {
@@ -72,30 +75,44 @@ fn parse(words: &[OsString]) -> Result<(Cli, String), Early> {
     Ok((cli, verb.join(".")))
 }
 
-fn early(error: &clap::Error) -> Early {
+fn early(error: &clap::Error, words: &[OsString]) -> Early {
     if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
         return Early::Text(error.to_string());
     }
-    let text = error.to_string();
-    let cause: Vec<&str> = text.lines().take_while(|line| !line.starts_with("Usage:")).collect();
-    let cause = cause.join(" ");
-    let cause = cause.trim().trim_start_matches("error: ").to_owned();
-    let missing = matches!(error.kind(), ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand);
-    let message = if missing || cause.is_empty() { "a command is missing".to_owned() } else { cause };
-    let words: Vec<&str> = text
-        .lines()
-        .find_map(|line| line.strip_prefix("Usage: "))
-        .map(|usage| usage.split(' ').collect())
-        .unwrap_or_default();
-    let command: Vec<&str> =
-        words.into_iter().take_while(|word| !word.starts_with(['[', '<', '-'])).collect();
-    let command = if command.is_empty() { "loopx".to_owned() } else { command.join(" ") };
-    Early::Usage(Failure::usage(squeeze(&message)).hint(format!("{command} --help")))
+    Early::Usage(Failure::usage(cause(error)).hint(format!("{} --help", named(words))))
 }
 
-/// One line, single spaces.
-fn squeeze(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
+/// What is wrong, in one line, with no more than the head of a value.
+fn cause(error: &clap::Error) -> String {
+    if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+        return "a command is missing".to_owned();
+    }
+    let context = |kind| error.get(kind).map(ToString::to_string);
+    if let (Some(field), Some(why)) = (context(ContextKind::InvalidArg), std::error::Error::source(error)) {
+        let value = context(ContextKind::InvalidValue).unwrap_or_default();
+        let head: String = value.chars().take(40).collect();
+        let more = if head.len() < value.len() { "…" } else { "" };
+        return format!("{field} is `{head}{more}`: {why}");
+    }
+    let text = error.to_string();
+    let lines = text
+        .lines()
+        .take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more information"));
+    let line = lines.flat_map(str::split_whitespace).collect::<Vec<_>>().join(" ");
+    line.trim_start_matches("error: ").to_owned()
+}
+
+/// The command that the words name, as far as they name one.
+fn named(words: &[OsString]) -> String {
+    let mut command = Cli::command();
+    let mut path = "loopx".to_owned();
+    for word in words.iter().skip(1).filter_map(|word| word.to_str()) {
+        if let Some(below) = command.find_subcommand(word).cloned() {
+            path.push_str(&format!(" {}", below.get_name()));
+            command = below;
+        }
+    }
+    path
 }
 
 fn answer(output: &Output, schema: &str, json: bool, quiet: bool) -> ExitCode {

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand};
 use loopx::decimal::Decimal;
 use loopx::event::{Direction, Split, TrialEnd};
 use loopx::hash::Hash;
@@ -68,11 +68,8 @@ pub enum Lineage {
         /// The promotion
         promotion: PromotionId,
     },
-    /// Write the graph for another program
+    /// Write the graph for another program, in the form that --format names
     Export {
-        /// Form of the file
-        #[arg(long, value_enum, value_name = "FORMAT")]
-        format: ExportFormat,
         /// File to write [default: standard output]
         #[arg(long, short, value_name = "FILE")]
         output: Option<PathBuf>,
@@ -180,17 +177,6 @@ pub struct Promote {
     /// Promotion that it replaces, which must hold the slot
     #[arg(long, value_name = "P1")]
     pub replaces: Option<PromotionId>,
-}
-
-/// Form of an export.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum ExportFormat {
-    /// Nodes and edges.
-    Json,
-    /// Graphviz.
-    Dot,
-    /// The picture.
-    Svg,
 }
 
 fn direction(text: &str) -> Result<Direction, String> {

@@ -74,6 +74,19 @@ pub enum Format {
     Text,
     /// One document for programs.
     Json,
+    /// Graphviz, for `lineage export`.
+    Dot,
+    /// The picture, for `lineage export`.
+    Svg,
+}
+
+impl Cli {
+    /// Whether the answer is one JSON document. `lineage export --format json` is the graph itself, not an answer
+    /// about it.
+    pub fn wants_json(&self) -> bool {
+        let export = matches!(self.command, Top::Lineage(Lineage::Export { .. }));
+        self.global.json || (self.global.format == Some(Format::Json) && !export)
+    }
 }
 
 /// Everything that can be asked.

@@ -69,7 +69,6 @@ pub struct Log {
 
 /// `replay`
 #[derive(Debug, Args)]
-#[command(args_conflicts_with_subcommands = true)]
 pub struct Replay {
     /// Fold up to here
     #[arg(long, value_name = "SEQ|TIME", value_parser = as_of)]

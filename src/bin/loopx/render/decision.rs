@@ -9,7 +9,7 @@ use loopx::state::{Quota, State};
 use loopx::time::{DurationMs, Timestamp};
 use serde_json::{Map, Value, json};
 
-use super::{Output, value};
+use super::{Output, Voice, value};
 use crate::failure::{exit, when};
 
 /// The exit code of `next --exit-code`.
@@ -24,19 +24,19 @@ pub const fn exit_code(verdict: &Verdict) -> u8 {
 }
 
 /// The answer of `next` when a turn was opened: the todo, its limits, and the command that ends the turn.
-pub fn opened(committed: &Committed, todo: TodoId, turn: TurnId) -> Output {
+pub fn opened(voice: &Voice, committed: &Committed, todo: TodoId, turn: TurnId) -> Output {
     let state = &committed.state;
-    let mut lines = run_lines(state, todo, Some(turn), committed.at.ts);
+    let mut lines = run_lines(voice, state, todo, Some(turn), committed.at.ts);
     let taken = committed.events.iter().find_map(|event| match event {
         Event::LeaseTakenOver(e) => Some(format!("  taken over from {}, whose lease expired\n", e.from)),
         _ => None,
     });
     lines.push_str(&taken.unwrap_or_default());
-    let keys = run_keys(state, todo, Some(turn));
+    let keys = run_keys(voice, state, todo, Some(turn));
     Output { keys, ..Output::text(lines) }.with("verdict", "RUN")
 }
 
-fn run_keys(state: &State, id: TodoId, turn: Option<TurnId>) -> Map<String, Value> {
+fn run_keys(voice: &Voice, state: &State, id: TodoId, turn: Option<TurnId>) -> Map<String, Value> {
     let mut keys = Map::new();
     let Some(todo) = state.todos.get(&id) else { return keys };
     let claim = todo.claim.as_ref();
@@ -50,15 +50,15 @@ fn run_keys(state: &State, id: TodoId, turn: Option<TurnId>) -> Map<String, Valu
         }),
     );
     keys.insert("turn".to_owned(), json!({"id": turn}));
-    keys.insert("next_commands".to_owned(), value(&[follow_up(id)]));
+    keys.insert("next_commands".to_owned(), value(&[follow_up(voice, id)]));
     keys
 }
 
-fn follow_up(todo: TodoId) -> String {
-    format!("loopx done {todo} --proof \"CMD => RESULT\" --next \"TEXT\"")
+fn follow_up(voice: &Voice, todo: TodoId) -> String {
+    voice.command(&format!("done {todo} --proof \"CMD => RESULT\" --next \"TEXT\""))
 }
 
-fn run_lines(state: &State, id: TodoId, turn: Option<TurnId>, now: Timestamp) -> String {
+fn run_lines(voice: &Voice, state: &State, id: TodoId, turn: Option<TurnId>, now: Timestamp) -> String {
     let Some(todo) = state.todos.get(&id) else { return format!("RUN {id}\n") };
     let lease = todo.claim.as_ref().and_then(|claim| claim.lease.as_ref());
     let mut facts = vec![super::event_word(&todo.spec.priority)];
@@ -77,16 +77,16 @@ fn run_lines(state: &State, id: TodoId, turn: Option<TurnId>, now: Timestamp) ->
     for bound in bounds {
         out.push_str(&format!("  {bound}\n"));
     }
-    out.push_str(&format!("  then  {} | --no-follow-up \"WHY\"\n", follow_up(id)));
+    out.push_str(&format!("  then  {} | --no-follow-up \"WHY\"\n", follow_up(voice, id)));
     out
 }
 
 /// A decision that appended nothing.
-pub fn quiet(state: &State, decision: &Decision) -> Output {
+pub fn quiet(voice: &Voice, state: &State, decision: &Decision) -> Output {
     let mut out = match &decision.verdict {
-        Verdict::Run { todo, turn, .. } => run_lines(state, *todo, *turn, decision.now),
-        Verdict::Ask { gates, user_actions } => ask_lines(state, decision, gates, user_actions),
-        Verdict::Plan { cause } => plan_lines(cause),
+        Verdict::Run { todo, turn, .. } => run_lines(voice, state, *todo, *turn, decision.now),
+        Verdict::Ask { gates, user_actions } => ask_lines(voice, state, decision, gates, user_actions),
+        Verdict::Plan { cause } => plan_lines(voice, cause),
         Verdict::Wait => wait_line(decision),
         Verdict::Done => format!("DONE goal {} is finished\n", decision.goal),
     };
@@ -98,7 +98,7 @@ pub fn quiet(state: &State, decision: &Decision) -> Output {
         out.push_str(&format!("  open question {gate}  {}\n", question(state, *gate)));
     }
     let mut keys = match &decision.verdict {
-        Verdict::Run { todo, turn, .. } => run_keys(state, *todo, *turn),
+        Verdict::Run { todo, turn, .. } => run_keys(voice, state, *todo, *turn),
         Verdict::Ask { .. } | Verdict::Plan { .. } | Verdict::Wait | Verdict::Done => Map::new(),
     };
     keys.insert("verdict".to_owned(), decision.verdict.word().into());
@@ -106,7 +106,7 @@ pub fn quiet(state: &State, decision: &Decision) -> Output {
     keys.insert("wake".to_owned(), value(&decision.wake));
     keys.insert("questions".to_owned(), questions(state, &decision.questions));
     keys.insert("user_actions".to_owned(), value(&decision.user_actions));
-    keys.entry("next_commands").or_insert_with(|| value(&next_commands(decision)));
+    keys.entry("next_commands").or_insert_with(|| value(&next_commands(voice, decision)));
     Output { keys, ..Output::text(out) }
 }
 
@@ -125,7 +125,13 @@ fn questions(state: &State, gates: &[GateId]) -> Value {
     Value::Array(gates.iter().filter_map(one).collect())
 }
 
-fn ask_lines(state: &State, decision: &Decision, gates: &[GateId], user_actions: &[TodoId]) -> String {
+fn ask_lines(
+    voice: &Voice,
+    state: &State,
+    decision: &Decision,
+    gates: &[GateId],
+    user_actions: &[TodoId],
+) -> String {
     let mut out = String::new();
     for id in gates {
         let Some(gate) = state.gates.get(id) else { continue };
@@ -137,9 +143,10 @@ fn ask_lines(state: &State, decision: &Decision, gates: &[GateId], user_actions:
         let answer = gate.options.first().map_or_else(|| "approve".to_owned(), ToString::to_string);
         out.push_str(&format!("ASK {id}  {}  {blocks}options {options}\n", terminal(gate.question.as_str())));
         out.push_str(&format!(
-            "  asked {} ago by {}. Only an owner can answer: loopx gate decide {id} {answer} --why \"...\"\n",
+            "  asked {} ago by {}. Only an owner can answer: {}\n",
             DurationMs(decision.now.ms_since(gate.asked)),
             gate.by.name(),
+            voice.owner(&format!("gate decide {id} {answer} --why \"...\"")),
         ));
     }
     for id in user_actions {
@@ -149,32 +156,32 @@ fn ask_lines(state: &State, decision: &Decision, gates: &[GateId], user_actions:
     if out.is_empty() { "ASK a person\n".to_owned() } else { out }
 }
 
-fn plan_lines(cause: &PlanCause) -> String {
-    match cause {
-        PlanCause::Accepted => {
-            "PLAN every criterion is met and nothing is open\n  then  loopx goal complete --why \"...\"\n"
-                .to_owned()
-        }
-        PlanCause::Empty { unmet } if unmet.is_empty() => {
-            "PLAN nothing is open\n  then  loopx add \"...\"\n".to_owned()
-        }
+fn plan_lines(voice: &Voice, cause: &PlanCause) -> String {
+    let list = |ids: &[String]| ids.join(", ");
+    let (what, then) = match cause {
+        PlanCause::Accepted => (
+            "every criterion is met and nothing is open".to_owned(),
+            voice.command("goal complete --why \"...\""),
+        ),
         PlanCause::Empty { unmet } => {
             let open: Vec<String> = unmet.iter().map(ToString::to_string).collect();
-            let first = open.first().cloned().unwrap_or_default();
-            format!(
-                "PLAN nothing is open and {} not met\n  then  loopx add \"...\" --serves {first}\n",
-                open.join(", ")
-            )
+            match open.first() {
+                None => ("nothing is open".to_owned(), voice.command("add \"...\"")),
+                Some(first) => {
+                    let then = voice.command(&format!("add \"...\" --serves {first}"));
+                    (format!("nothing is open and {} not met", list(&open)), then)
+                }
+            }
         }
         PlanCause::Stuck { todos } => {
             let stuck: Vec<String> = todos.iter().map(ToString::to_string).collect();
             let first = stuck.first().cloned().unwrap_or_default();
-            format!(
-                "PLAN {} stuck\n  then  loopx ready --explain | loopx todo reopen {first} --why \"...\"\n",
-                stuck.join(", ")
-            )
+            let explain = voice.command("ready --explain");
+            let reopen = voice.command(&format!("todo reopen {first} --why \"...\""));
+            (format!("{} stuck", list(&stuck)), format!("{explain} | {reopen}"))
         }
-    }
+    };
+    format!("PLAN {what}\n  then  {then}\n")
 }
 
 fn wait_line(decision: &Decision) -> String {
@@ -188,13 +195,15 @@ fn wait_line(decision: &Decision) -> String {
 }
 
 /// The commands that make sense now, complete.
-fn next_commands(decision: &Decision) -> Vec<String> {
+fn next_commands(voice: &Voice, decision: &Decision) -> Vec<String> {
     match &decision.verdict {
-        Verdict::Run { .. } => vec!["loopx next".to_owned()],
-        Verdict::Ask { gates, .. } => gates.iter().map(|gate| format!("loopx gate show {gate}")).collect(),
-        Verdict::Plan { cause: PlanCause::Accepted } => vec!["loopx goal complete --why \"...\"".to_owned()],
-        Verdict::Plan { cause: PlanCause::Empty { .. } } => vec!["loopx add \"...\"".to_owned()],
-        Verdict::Plan { cause: PlanCause::Stuck { .. } } => vec!["loopx ready --explain".to_owned()],
+        Verdict::Run { .. } => vec![voice.command("next")],
+        Verdict::Ask { gates, .. } => {
+            gates.iter().map(|gate| voice.command(&format!("gate show {gate}"))).collect()
+        }
+        Verdict::Plan { cause: PlanCause::Accepted } => vec![voice.command("goal complete --why \"...\"")],
+        Verdict::Plan { cause: PlanCause::Empty { .. } } => vec![voice.command("add \"...\"")],
+        Verdict::Plan { cause: PlanCause::Stuck { .. } } => vec![voice.command("ready --explain")],
         Verdict::Wait | Verdict::Done => Vec::new(),
     }
 }
@@ -209,8 +218,8 @@ pub fn trace_lines(decision: &Decision) -> String {
 }
 
 /// `quota should-run`: LoopX's packet, with our verdict beside it.
-pub fn should_run(state: &State, decision: &Decision, detail: bool) -> Output {
-    let mut output = quiet(state, decision);
+pub fn should_run(voice: &Voice, state: &State, decision: &Decision, detail: bool) -> Output {
+    let mut output = quiet(voice, state, decision);
     let run = matches!(decision.verdict, Verdict::Run { .. });
     let action = !decision.questions.is_empty() || !decision.user_actions.is_empty();
     let selected = match &decision.verdict {
@@ -221,7 +230,7 @@ pub fn should_run(state: &State, decision: &Decision, detail: bool) -> Output {
         Verdict::Ask { .. } | Verdict::Plan { .. } | Verdict::Wait | Verdict::Done => Value::Null,
     };
     let quota = state.quotas.get(&decision.goal);
-    let commands = next_commands(decision);
+    let commands = next_commands(voice, decision);
     let contract = json!({
         "mode": decision.mode.word(),
         "user_channel": {"action_required": action, "notify": action, "todos": decision.user_actions},

@@ -4,7 +4,7 @@ use loopx::event::{Allowance, Continuation, Event, GateOutcome, GoalChange, Todo
 use loopx::project::escape::terminal;
 use loopx::text::Text;
 
-use super::event_word as word;
+use super::{count, event_word as word};
 
 fn quoted(text: &Text) -> String {
     format!("\"{}\"", terminal(text.as_str()))
@@ -205,14 +205,13 @@ fn account(event: &Event) -> String {
         Event::QuotaSet(e) => {
             let allowance = match &e.allowance {
                 Allowance::Unlimited => "unlimited".to_owned(),
-                Allowance::Slots { slots } => format!("{slots} slots"),
+                Allowance::Slots { slots } => count(*slots, "slot"),
                 Allowance::Share { milli } => format!("share {}.{:03}", milli / 1_000, milli % 1_000),
             };
             format!("quota of {} set to {allowance} in {} s: {}", e.goal, e.window_ms / 1_000, quoted(&e.why))
         }
         Event::QuotaSpent(e) => {
-            let plural = if e.slots == 1 { "" } else { "s" };
-            format!("{} slot{plural} spent for {} on {}", e.slots, e.turn, e.todo)
+            format!("{} spent for {} on {}", count(e.slots, "slot"), e.turn, e.todo)
         }
         Event::QuotaVoided(e) => format!("spend #{} voided: {}", e.spend, quoted(&e.why)),
         _ => event.kind().to_owned(),

@@ -4,12 +4,15 @@ pub mod decision;
 pub mod event;
 pub mod status;
 pub mod thing;
+mod voice;
 
 use loopx::hash::Hash;
 use loopx::id::Seq;
 use serde_json::{Map, Value, json};
 
 use crate::failure::Failure;
+
+pub use voice::Voice;
 
 /// An answer, ready to be printed in either form.
 #[derive(Debug, Clone, Default)]
@@ -85,8 +88,13 @@ pub fn event_word<T: serde::Serialize>(thing: &T) -> String {
 }
 
 /// `1 todo`, `3 todos`.
-pub fn count(number: usize, noun: &str) -> String {
+pub fn count(number: u64, noun: &str) -> String {
     format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
+}
+
+/// The length of a list, as a count.
+pub fn length<T>(list: &[T]) -> u64 {
+    u64::try_from(list.len()).unwrap_or(u64::MAX)
 }
 
 /// A list cut at `limit`, with the number that it really has.

@@ -7,14 +7,14 @@ use loopx::time::{DurationMs, Timestamp};
 use serde_json::{Value, json};
 
 use super::decision::quota_keys;
-use super::{count, cut, value};
+use super::{Voice, count, cut, value};
 
 /// Rows of each section before it is cut.
 const ROWS: usize = 6;
 
 /// The lines for people.
-pub fn text(status: &Status<'_>, now: Timestamp) -> String {
-    let mut out = heading(status, now);
+pub fn text(voice: &Voice, status: &Status<'_>, now: Timestamp) -> String {
+    let mut out = heading(voice, status, now);
     let mut section = Section { out: &mut out, word: "needs you" };
     for (id, gate) in &status.gates {
         let blocks: Vec<String> = gate.blocks.todos.iter().map(ToString::to_string).collect();
@@ -68,7 +68,7 @@ pub fn text(status: &Status<'_>, now: Timestamp) -> String {
     out
 }
 
-fn heading(status: &Status<'_>, now: Timestamp) -> String {
+fn heading(voice: &Voice, status: &Status<'_>, now: Timestamp) -> String {
     let day = now.ms_since(status.goal.started) / 86_400_000 + 1;
     let mut line = format!(
         "{}  {}  day {day}, {}\n",
@@ -77,7 +77,7 @@ fn heading(status: &Status<'_>, now: Timestamp) -> String {
         status.goal.status.word()
     );
     if status.goal.status == GoalStatus::Paused {
-        line.push_str(&format!("            loopx goal resume --goal {} --why \"...\"\n", status.id));
+        line.push_str(&format!("            {}\n", voice.owner("goal resume --why \"...\"")));
     }
     line
 }
@@ -100,7 +100,7 @@ impl<'a> Section<'a> {
 }
 
 fn done(status: &Status<'_>) -> String {
-    count(usize::try_from(status.goal.completed_todos).unwrap_or(usize::MAX), "todo")
+    count(status.goal.completed_todos, "todo")
 }
 
 fn acceptance(status: &Status<'_>) -> String {
@@ -120,8 +120,8 @@ fn spent(status: &Status<'_>, now: Timestamp) -> String {
     let spent = quota.spent_slots(now);
     let window = DurationMs(quota.window_ms());
     let slots = match (&quota.setting, quota.allowed_slots()) {
-        (None, _) => format!("not set, {spent} slots spent in {window}"),
-        (Some(_), None) => format!("unlimited, {spent} slots spent in {window}"),
+        (None, _) => format!("not set, {} spent in {window}", count(spent, "slot")),
+        (Some(_), None) => format!("unlimited, {} spent in {window}", count(spent, "slot")),
         (Some(_), Some(allowed)) => format!("{spent} of {allowed} slots in {window}"),
     };
     let tokens =

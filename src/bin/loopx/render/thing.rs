@@ -175,7 +175,15 @@ pub fn history_line(line: &Line) -> String {
     let what: Vec<String> = line.events.iter().map(sentence).collect();
     let ts = line.ts.to_string();
     let minute: String = ts.chars().take(16).collect::<String>().replace('T', " ");
-    format!("#{:<5} {minute}  {:<8} {}\n", line.seq.to_string(), line.actor.name(), what.join("; "))
+    format!("#{:<5} {minute}  {:<8} {}\n", line.seq.to_string(), actor(&line.actor), what.join("; "))
+}
+
+/// An agent by its name; an owner is marked as one.
+pub fn actor(actor: &loopx::id::Actor) -> String {
+    match actor {
+        loopx::id::Actor::Owner(owner) => format!("owner/{owner}"),
+        other => other.name().to_owned(),
+    }
 }
 
 /// The same for programs.

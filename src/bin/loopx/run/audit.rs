@@ -1,4 +1,4 @@
-//! Reading the log itself: log, replay, verify, lineage.
+//! Reading the log itself: log, replay, verify.
 
 use std::io::Write;
 use std::ops::ControlFlow;
@@ -19,7 +19,7 @@ use super::Session;
 use super::look::{headed, seq_at, status_of};
 use crate::cli;
 use crate::failure::{Failure, exit};
-use crate::render::{Output, count, thing, value};
+use crate::render::{Output, count, length, thing, value};
 
 /// How often `log --follow` looks for new records.
 const FOLLOW_EVERY: Duration = Duration::from_millis(100);
@@ -81,11 +81,11 @@ pub fn replay(session: &Session<'_>, args: &cli::Replay) -> Result<Output, Failu
     let started = Instant::now();
     let ledger = session.open()?;
     let to = args.as_of.map_or(Ok(ledger.head().seq), |as_of| seq_at(&ledger, as_of))?;
-    let mut events = 0_usize;
+    let mut events = 0_u64;
     let mut steps: Vec<(Seq, Hash)> = Vec::new();
     let mut failure = None;
     let state = ledger.replay(to, &mut |before, entry: &Entry<'_>| {
-        events += entry.events.len();
+        events += length(&entry.events);
         if args.step && before.seq > Seq::ZERO {
             match before.digest() {
                 Ok(digest) => steps.push((before.seq, digest)),
@@ -107,7 +107,7 @@ pub fn replay(session: &Session<'_>, args: &cli::Replay) -> Result<Output, Failu
     let mut text: String = steps.iter().map(|(seq, digest)| format!("#{seq}  {digest}\n")).collect();
     text.push_str(&format!(
         "replayed {} and {}, state digest {digest}  {}\n",
-        count(usize_of(to.0), "record"),
+        count(to.0, "record"),
         count(events, "event"),
         elapsed(started)
     ));
@@ -134,10 +134,6 @@ pub fn replay(session: &Session<'_>, args: &cli::Replay) -> Result<Output, Failu
 
 fn digest(state: &loopx::state::State) -> Result<Hash, Failure> {
     state.digest().map_err(|error| Failure::new("internal", exit::IO, error.to_string()))
-}
-
-fn usize_of(number: u64) -> usize {
-    usize::try_from(number).unwrap_or(usize::MAX)
 }
 
 fn elapsed(started: Instant) -> String {
@@ -197,7 +193,7 @@ pub fn verify(session: &Session<'_>, args: &cli::Verify) -> Result<Output, Failu
             ));
         }
     }
-    text.push_str(&summary(&report, &blobs, args, started));
+    text.push_str(&summary(session, &report, &blobs, args, started));
     let mut output = Output::text(text)
         .with("records", report.head.seq.0)
         .with("segments", report.segments.len())
@@ -221,13 +217,19 @@ pub fn verify(session: &Session<'_>, args: &cli::Verify) -> Result<Output, Failu
     Ok(output)
 }
 
-fn summary(report: &VerifyReport, blobs: &Blobs, args: &cli::Verify, started: Instant) -> String {
+fn summary(
+    session: &Session<'_>,
+    report: &VerifyReport,
+    blobs: &Blobs,
+    args: &cli::Verify,
+    started: Instant,
+) -> String {
     let last = report.head.seq;
     let sound = if args.no_blobs { "blobs left out".to_owned() } else { count(blobs.sound, "blob") };
     let mut text = format!(
         "ok  {}, {}, chain head {}, durable to #{}, {sound}, 0 signatures  {}\n",
-        count(usize_of(last.0), "record"),
-        count(report.segments.len(), "segment"),
+        count(last.0, "record"),
+        count(length(&report.segments), "segment"),
         report.head.hash.short(),
         report.durable,
         elapsed(started),
@@ -249,10 +251,11 @@ fn summary(report: &VerifyReport, blobs: &Blobs, args: &cli::Verify, started: In
     text.push_str("            unless whoever did it recomputed every hash after it\n");
     match args.against {
         Some(_) => text.push_str("    the record that you remember is in it, unchanged\n"),
-        None => text.push_str(&format!(
-            "    does not prove: that the end was not cut. Keep this and compare later:\n    loopx verify --against {last}:{}\n",
-            report.head.hash
-        )),
+        None => {
+            let compare = session.voice.command(&format!("verify --against {last}:{}", report.head.hash));
+            text.push_str("    does not prove: that the end was not cut. Keep this and compare later:\n");
+            text.push_str(&format!("    {compare}\n"));
+        }
     }
     text
 }
@@ -273,7 +276,7 @@ fn anchor(session: &Session<'_>, text: &str) -> Result<Anchor, Failure> {
 
 #[derive(Default)]
 struct Blobs {
-    sound: usize,
+    sound: u64,
     missing: Vec<Hash>,
     altered: Vec<Hash>,
 }
@@ -298,9 +301,4 @@ fn blobs(root: &Path) -> Result<Blobs, Failure> {
         }
     }
     Ok(blobs)
-}
-
-/// `lineage why` and `lineage export`
-pub fn lineage(_session: &Session<'_>, _args: &cli::Lineage) -> Result<Output, Failure> {
-    Err(Failure::usage("not wired"))
 }

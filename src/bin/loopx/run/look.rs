@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::Session;
 use crate::cli::{self, AsOf, Top};
 use crate::failure::{Failure, when};
-use crate::render::{Output, decision, status as render, thing, value};
+use crate::render::{Output, count, decision, status as render, thing, value};
 
 /// Says at which record an answer was made.
 pub fn headed(output: Output, ledger: &Ledger) -> Output {
@@ -41,7 +41,8 @@ pub fn ready(session: &Session<'_>, args: &cli::Ready) -> Result<Output, Failure
             text.push_str(&format!("{id}  {}  not ready: {}\n", title(id), why.join("; ")));
         }
     } else if !frontier.waiting.is_empty() {
-        text.push_str(&format!("{} not ready: loopx ready --explain\n", frontier.waiting.len()));
+        let explain = session.voice.command("ready --explain");
+        text.push_str(&format!("{} not ready: {explain}\n", frontier.waiting.len()));
     }
     let waiting: Vec<Value> = frontier
         .waiting
@@ -59,7 +60,7 @@ pub fn ready(session: &Session<'_>, args: &cli::Ready) -> Result<Output, Failure
 pub fn should_run(session: &Session<'_>, args: &cli::ShouldRun) -> Result<Output, Failure> {
     let ledger = session.open()?;
     let decided = session.ask(&ledger, decide::should_run)?;
-    Ok(headed(decision::should_run(ledger.state(), &decided, args.include_detail), &ledger))
+    Ok(headed(decision::should_run(&session.voice, ledger.state(), &decided, args.include_detail), &ledger))
 }
 
 /// The goal that a reader means: the one named, or the one that a decision would be about.
@@ -83,8 +84,8 @@ pub fn quota_status(session: &Session<'_>) -> Result<Output, Failure> {
     let used = quota.map_or(0, |quota| quota.spent_slots(now));
     let mut text =
         match (quota.and_then(|quota| quota.setting.as_ref()), quota.and_then(Quota::allowed_slots)) {
-            (None, _) => format!("{goal}  {used} slots spent, no quota set\n"),
-            (Some(_), None) => format!("{goal}  {used} slots spent, unlimited\n"),
+            (None, _) => format!("{goal}  {} spent, no quota set\n", count(used, "slot")),
+            (Some(_), None) => format!("{goal}  {} spent, unlimited\n", count(used, "slot")),
             (Some(_), Some(allowed)) => format!("{goal}  {used} of {allowed} slots spent\n"),
         };
     for spend in &spends {
@@ -94,10 +95,10 @@ pub fn quota_status(session: &Session<'_>) -> Result<Output, Failure> {
             (false, false) => "out of the window",
         };
         text.push_str(&format!(
-            "  #{}  {}  {} slots  {mark}, {}\n",
+            "  #{}  {}  {}  {mark}, {}\n",
             spend.seq,
             spend.turn,
-            spend.slots,
+            count(spend.slots, "slot"),
             when(spend.ts, now)
         ));
     }
@@ -134,7 +135,7 @@ pub fn status_of(session: &Session<'_>, state: &State, now: Timestamp) -> Result
     let name = goal_of(session, state)?;
     let Some(goal) = state.goals.get(&name) else { return Err(Failure::usage(format!("no goal {name}"))) };
     let read = status::status(state, &name, goal, now);
-    let mut output = Output::text(render::text(&read, now));
+    let mut output = Output::text(render::text(&session.voice, &read, now));
     if let Value::Object(keys) = render::json(state, &read, now) {
         output.keys.extend(keys);
     }

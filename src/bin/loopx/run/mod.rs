@@ -2,6 +2,7 @@
 
 mod audit;
 mod bulk;
+mod lineage;
 mod look;
 mod start;
 mod write;
@@ -17,7 +18,7 @@ use loopx::time::Timestamp;
 use crate::cli::{self, Cli, Global, Top};
 use crate::environment::{self, Environment};
 use crate::failure::Failure;
-use crate::render::Output;
+use crate::render::{Output, Voice};
 
 /// How long a check may take.
 const CHECK_TIMEOUT_MS: u64 = 600_000;
@@ -28,6 +29,8 @@ pub struct Session<'a> {
     pub global: &'a Global,
     /// The process's surroundings.
     pub environment: &'a Environment,
+    /// How to spell commands for the reader.
+    pub voice: Voice,
     holder: String,
     checks: CheckRunner,
 }
@@ -45,7 +48,8 @@ impl<'a> Session<'a> {
             home: environment.home.clone(),
             timeout_ms: CHECK_TIMEOUT_MS,
         };
-        Self { global, environment, holder: holder.replace(['\n', '\r'], " "), checks }
+        let voice = Voice::of(global);
+        Self { global, environment, voice, holder: holder.replace(['\n', '\r'], " "), checks }
     }
 
     /// Time and ids.
@@ -132,6 +136,11 @@ where
 /// Runs a command to its answer.
 pub fn run(cli: &Cli, environment: &Environment) -> Result<Output, Failure> {
     let session = Session::new(&cli.global, environment);
+    if cli.global.format == Some(cli::Format::Dot)
+        && !matches!(cli.command, Top::Lineage(cli::Lineage::Export { .. }))
+    {
+        return Err(Failure::usage("--format dot and svg are for `lineage export`"));
+    }
     if let Some(submission) = write::submission(&session, &cli.command)? {
         return write::run(&session, &cli.command, submission);
     }
@@ -151,7 +160,7 @@ pub fn run(cli: &Cli, environment: &Environment) -> Result<Output, Failure> {
         Top::Replay(args) => audit::replay(&session, args),
         Top::Verify(args) => audit::verify(&session, args),
         Top::Append(_) => bulk::run(&session),
-        Top::Lineage(args) => audit::lineage(&session, args),
+        Top::Lineage(args) => lineage::run(&session, args),
         noun => look::noun(&session, noun),
     }
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use loopx::app::{self, place};
 use loopx::ledger::Ledger;
-use loopx::log::VerifyOptions;
+use loopx::log::{LogError, VerifyOptions};
 use loopx::time::DurationMs;
 use serde_json::{Value, json};
 
@@ -13,7 +13,7 @@ use super::Session;
 use super::look::headed;
 use crate::cli;
 use crate::failure::{Failure, exit};
-use crate::render::{Output, count, thing};
+use crate::render::{Output, count, length, thing};
 
 /// `init`
 pub fn init(session: &Session<'_>, args: &cli::Init) -> Result<Output, Failure> {
@@ -25,15 +25,14 @@ pub fn init(session: &Session<'_>, args: &cli::Init) -> Result<Output, Failure> 
         let message = format!("a ledger for this directory exists at {}", found.display());
         return Err(Failure::new("ledger.exists", exit::REFUSED, message).hint("loopx connect"));
     }
-    if !directory.is_dir() {
-        return Err(Failure::usage(format!("{} is not a directory", directory.display())));
-    }
+    fs::create_dir_all(&directory).map_err(|error| LogError::writing_blob(&directory, error))?;
     let ledger = app::init(&directory, &session.env(), args.track)?;
     let id = ledger.state().ledger.map(|id| id.to_string()).unwrap_or_default();
     let path = directory.join(place::DIRECTORY);
     let text = format!(
-        "ledger {id} created in {}\n  then  loopx start-goal --goal-text \"...\" --accept \"...\"\n",
-        path.display()
+        "ledger {id} created in {}\n  then  {}\n",
+        path.display(),
+        session.voice.command("start-goal --goal-text \"...\" --accept \"...\"")
     );
     let output = Output::text(text).with("ledger", id).with("path", path.display().to_string());
     Ok(headed(output, &ledger))
@@ -45,12 +44,11 @@ pub fn connect(session: &Session<'_>) -> Result<Output, Failure> {
     let state = ledger.state();
     let root = session.root()?;
     let id = state.ledger.map(|id| id.to_string()).unwrap_or_default();
-    let mut text =
-        format!("ledger {id} in {}, {}\n", root.display(), count(to_usize(ledger.head().seq.0), "record"));
+    let mut text = format!("ledger {id} in {}, {}\n", root.display(), count(ledger.head().seq.0, "record"));
     for row in thing::goals(state).iter().chain(&thing::agents(state)).chain(&thing::owners(state)) {
         text.push_str(&format!("  {}\n", row.text));
     }
-    text.push_str("  then  loopx next\n");
+    text.push_str(&format!("  then  {}\n", session.voice.command("next")));
     let objects = |rows: Vec<thing::Row>| Value::Array(rows.into_iter().map(|row| row.json).collect());
     let output = Output::text(text)
         .with("ledger", id)
@@ -59,10 +57,6 @@ pub fn connect(session: &Session<'_>) -> Result<Output, Failure> {
         .with("agents", objects(thing::agents(state)))
         .with("owners", objects(thing::owners(state)));
     Ok(headed(output, &ledger))
-}
-
-fn to_usize(number: u64) -> usize {
-    usize::try_from(number).unwrap_or(usize::MAX)
 }
 
 /// `prime`
@@ -103,7 +97,9 @@ pub fn doctor(session: &Session<'_>) -> Result<Output, Failure> {
             finding.name,
             loopx::project::escape::terminal(&finding.text)
         ));
-        if let Some(repair) = finding.repair.filter(|_| !finding.sound) {
+        if let Some(repair) =
+            finding.repair.filter(|_| !finding.sound).map(|repair| session.voice.complete(repair))
+        {
             text.push_str(&format!("      repair     {repair}\n"));
         }
     }
@@ -135,8 +131,8 @@ fn integrity(root: &Path) -> Finding {
             None => {
                 let text = format!(
                     "{} in {}, durable to #{}",
-                    count(to_usize(report.head.seq.0), "record"),
-                    count(report.segments.len(), "segment"),
+                    count(report.head.seq.0, "record"),
+                    count(length(&report.segments), "segment"),
                     report.durable
                 );
                 finding("ledger", true, text, None)
@@ -184,8 +180,8 @@ fn clock(session: &Session<'_>, ledger: &Ledger) -> Finding {
 
 fn people(ledger: &Ledger) -> Finding {
     let state = ledger.state();
-    let agents = state.agents.values().filter(|agent| !agent.retired).count();
-    let owners = state.owners.values().filter(|owner| !owner.revoked).count();
+    let agents = state.agents.values().filter(|agent| !agent.retired).map(|_| 1).sum();
+    let owners = state.owners.values().filter(|owner| !owner.revoked).map(|_| 1).sum();
     finding(
         "people",
         true,
@@ -195,6 +191,6 @@ fn people(ledger: &Ledger) -> Finding {
 }
 
 fn quarantine(root: &Path) -> Finding {
-    let kept = fs::read_dir(root.join("quarantine")).map(Iterator::count).unwrap_or(0);
+    let kept = fs::read_dir(root.join("quarantine")).map(|files| files.map(|_| 1).sum()).unwrap_or(0);
     finding("quarantine", true, format!("{} of torn bytes kept", count(kept, "file")), None)
 }

@@ -65,7 +65,7 @@ pub fn run(session: &Session<'_>, top: &Top, submission: Submission) -> Result<O
             None => committed_output(&committed),
         }),
         Answer::Quiet(decided) => {
-            let mut output = decision::quiet(ledger.state(), &decided);
+            let mut output = decision::quiet(&session.voice, ledger.state(), &decided);
             if options.is_some_and(|args| args.explain) {
                 output.text.push_str(&decision::trace_lines(&decided));
                 output = output.with("trace", value(&decided.trace));
@@ -93,13 +93,16 @@ fn taken(
         let turn = committed.state.turns.iter().find(|(_, turn)| turn.holder.actor == agent);
         turn.map(|(id, turn)| (turn.todo, *id))
     };
-    let output = match turn.or_else(renewed) {
-        Some((todo, turn)) => decision::opened(committed, todo, turn),
+    let mut output = match turn.or_else(renewed) {
+        Some((todo, turn)) => decision::opened(&session.voice, committed, todo, turn),
         None => {
             let decided = session.ask(ledger, loopx::decide::should_run)?;
-            decision::quiet(ledger.state(), &decided)
+            decision::quiet(&session.voice, ledger.state(), &decided)
         }
     };
+    for lost in committed.events.iter().filter(|event| matches!(event, Event::TurnClosed(_))) {
+        output.text.push_str(&format!("  before that: {}\n", sentence(lost)));
+    }
     Ok(with_receipt(output, committed))
 }
 

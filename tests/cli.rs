@@ -1,0 +1,201 @@
+//! Scripts of the command line with the answers they must give, in `tests/cli/*.txt`.
+//!
+//! A script is hermetic: an empty directory, a fixed clock, no environment. In a script
+//! - `$ COMMAND` is run by `sh`; the lines below it are what it prints, both streams; `[3]` is a status that is not 0;
+//! - `@ INSTANT` sets the clock;
+//! - `##` starts a remark.
+//!
+//! Every command that a script prints as a hint or a next step is run too, on a copy: it has to parse, and may not end
+//! in an internal error. `LOOPX_BLESS=1 cargo test --test cli` rewrites the scripts.
+#![expect(clippy::disallowed_methods, reason = "LOOPX_BLESS is an order to this test")]
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+const START: &str = "2026-12-01T12:00:00.000000Z";
+
+struct Run {
+    dir: tempfile::TempDir,
+    now: String,
+    problems: Vec<String>,
+}
+
+impl Run {
+    fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir(dir.path().join("project")).unwrap();
+        Self { dir, now: START.to_owned(), problems: Vec::new() }
+    }
+
+    fn project(&self) -> PathBuf {
+        self.dir.path().join("project")
+    }
+
+    fn shell(&self, script: &str, directory: &Path) -> (String, i32) {
+        let bin = Path::new(env!("CARGO_BIN_EXE_loopx")).parent().unwrap();
+        let output = Command::new("sh")
+            .arg("-c")
+            .arg(format!("exec 2>&1\n{script}"))
+            .current_dir(directory)
+            .env_clear()
+            .env("PATH", format!("{}:/usr/local/bin:/usr/bin:/bin", bin.display()))
+            .env("LOOPX_TEST_NOW", &self.now)
+            .env("HOME", self.dir.path())
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
+        (String::from_utf8_lossy(&output.stdout).into_owned(), output.status.code().unwrap_or(-1))
+    }
+
+    fn command(&mut self, script: &str) -> String {
+        let (printed, status) = self.shell(script, &self.project());
+        self.follow(script, &printed);
+        let mut out = self.normalise(&printed);
+        if status != 0 {
+            let _ = writeln!(out, "[{status}]");
+        }
+        out
+    }
+
+    /// Runs every command that was printed for the reader, each on a copy of the project.
+    fn follow(&mut self, script: &str, printed: &str) {
+        for command in next_commands(printed) {
+            let copy = self.dir.path().join("copy");
+            let _ = fs::remove_dir_all(&copy);
+            let status = Command::new("cp").arg("-r").arg(self.project()).arg(&copy).status().unwrap();
+            assert!(status.success());
+            let (said, code) = self.shell(&command, &copy);
+            if matches!(code, 1 | 2) || !(0..=13).contains(&code) {
+                self.problems.push(format!("`{script}` says `{command}`, which ends with {code}: {said}"));
+            }
+        }
+    }
+
+    /// Takes out what no two runs share: ids, hashes, paths, durations of this very run.
+    fn normalise(&self, text: &str) -> String {
+        let text = text.replace(&self.project().display().to_string(), "DIR");
+        let mut out = String::new();
+        let mut word = String::new();
+        for c in text.chars().chain(['\n']) {
+            if c.is_ascii_alphanumeric() {
+                word.push(c);
+                continue;
+            }
+            out.push_str(match word.as_str() {
+                w if w.len() == 64 && is_hex(w) => "HASH",
+                w if w.len() == 8 && is_hex(w) && w.bytes().any(|b| b.is_ascii_alphabetic()) => "HASH8",
+                w if w.len() == 26 && w.starts_with("01") => "ULID",
+                w => w,
+            });
+            word.clear();
+            out.push(c);
+        }
+        out.pop();
+        let took = |line: &str| match line.rsplit_once("  ") {
+            Some((head, tail)) if tail.ends_with(" ms") && tail.contains('.') => format!("{head}  TOOK"),
+            _ => line.to_owned(),
+        };
+        out.lines().map(|line| took(line) + "\n").collect()
+    }
+}
+
+fn is_hex(word: &str) -> bool {
+    word.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
+}
+
+/// The commands in `hint: …`, `then …` and `loopx …` lines; alternatives are separated by ` | `.
+fn next_commands(printed: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for line in printed.lines() {
+        let line = line.trim();
+        let told = ["hint: ", "then  ", "Only an owner can answer: ", "repair     "];
+        let told = told.iter().find_map(|mark| line.split_once(mark).map(|(_, rest)| rest));
+        let told = told.or_else(|| line.starts_with("loopx ").then_some(line));
+        let Some(told) = told else { continue };
+        let mut base = String::new();
+        for part in told.split(" | ") {
+            if part.starts_with("loopx ") {
+                base = part.to_owned();
+                found.push(part.to_owned());
+            } else if part.starts_with("--") {
+                // An alternative to the last option of the command before it.
+                let head = base.rsplit_once(" --").map_or(base.as_str(), |(head, _)| head);
+                found.push(format!("{head} {part}"));
+            }
+        }
+    }
+    found
+}
+
+/// Runs a script; returns it with the answers that were given.
+fn run(script: &str) -> (String, Vec<String>) {
+    let mut run = Run::new();
+    let mut out = String::new();
+    for line in script.lines() {
+        if let Some(command) = line.strip_prefix("$ ") {
+            out.push_str(&format!("$ {command}\n"));
+            out.push_str(&run.command(command));
+        } else if let Some(now) = line.strip_prefix("@ ") {
+            out.push_str(&format!("@ {now}\n"));
+            run.now = now.to_owned();
+        } else if line.starts_with("## ") {
+            out.push_str(&format!("{line}\n"));
+        }
+    }
+    (out, run.problems)
+}
+
+fn check(path: &Path) {
+    let script = fs::read_to_string(path).unwrap();
+    let (got, problems) = run(&script);
+    assert!(problems.is_empty(), "{}:\n{}", path.display(), problems.join("\n"));
+    if std::env::var_os("LOOPX_BLESS").is_some() {
+        fs::write(path, &got).unwrap();
+        return;
+    }
+    if got != script {
+        for (number, (want, have)) in script.lines().zip(got.lines()).enumerate() {
+            assert_eq!(want, have, "{} line {}\nwhole answer:\n{got}", path.display(), number + 1);
+        }
+        panic!("{}: one answer is longer than the other\n{got}", path.display());
+    }
+}
+
+macro_rules! scripts {
+    ($($name:ident)*) => {
+        $(#[test]
+        fn $name() {
+            check(&Path::new(env!("CARGO_MANIFEST_DIR")).join(concat!("tests/cli/", stringify!($name), ".txt")));
+        })*
+
+        #[test]
+        fn every_script_is_run() {
+            let mut named = vec![$(concat!(stringify!($name), ".txt")),*];
+            named.sort_unstable();
+            let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli");
+            let mut found: Vec<String> =
+                fs::read_dir(dir).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+            found.sort_unstable();
+            assert_eq!(found, named);
+        }
+    };
+}
+
+scripts! {
+    newcomer
+    by_hand
+    gates
+    refusals
+    bad_input
+    audit
+    places
+    bulk
+    json
+    holding
+    quota
+    goals
+    lineage
+    checks
+}
