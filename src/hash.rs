@@ -2,7 +2,9 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::sync::LazyLock;
 
+use blake3::hazmat::{ContextKey, HasherExt, hash_derive_key_context};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// Key-derivation context of a record's hash. Part of the format: it never changes within version 1.
@@ -28,19 +30,21 @@ impl Hash {
     /// ledger-format.md, "Hash".
     #[must_use]
     pub fn record(preimage: &[u8]) -> Self {
-        Self::keyed(RECORD_CONTEXT, preimage)
+        // Over every record that is read: the key of the context is derived once.
+        static KEY: LazyLock<ContextKey> = LazyLock::new(|| hash_derive_key_context(RECORD_CONTEXT));
+        Self::under(&KEY, preimage)
     }
 
     /// The digest of a request, in its canonical JSON form.
     #[must_use]
     pub fn request(canonical: &[u8]) -> Self {
-        Self::keyed(REQUEST_CONTEXT, canonical)
+        Self::under(&hash_derive_key_context(REQUEST_CONTEXT), canonical)
     }
 
     /// The digest of a folded state, in its canonical JSON form.
     #[must_use]
     pub fn state(canonical: &[u8]) -> Self {
-        Self::keyed(STATE_CONTEXT, canonical)
+        Self::under(&hash_derive_key_context(STATE_CONTEXT), canonical)
     }
 
     /// Plain BLAKE3 of a blob, as `b3sum` prints it.
@@ -49,8 +53,8 @@ impl Hash {
         Self(*blake3::hash(content).as_bytes())
     }
 
-    fn keyed(context: &str, bytes: &[u8]) -> Self {
-        let mut hasher = blake3::Hasher::new_derive_key(context);
+    fn under(key: &ContextKey, bytes: &[u8]) -> Self {
+        let mut hasher = blake3::Hasher::new_from_context_key(key);
         hasher.update(bytes);
         Self(*hasher.finalize().as_bytes())
     }
@@ -123,8 +127,7 @@ impl Serialize for Hash {
 
 impl<'de> Deserialize<'de> for Hash {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = <std::borrow::Cow<'de, str>>::deserialize(deserializer)?;
-        text.parse().map_err(serde::de::Error::custom)
+        crate::spelling::read(deserializer, str::parse)
     }
 }
 

@@ -42,16 +42,15 @@ const SLUG_RULE: &str =
 const TOKEN_RULE: &str = "1 to 128 of a-z A-Z 0-9 . _ - : / @ + =, starting with a letter or digit";
 
 fn is_slug(text: &str) -> bool {
-    let lower = text.to_ascii_lowercase();
-    let device = lower
-        .strip_prefix("com")
-        .or_else(|| lower.strip_prefix("lpt"))
-        .is_some_and(|rest| rest.len() == 1 && rest.bytes().all(|b| b.is_ascii_digit()));
+    let device = text.split_at_checked(3).is_some_and(|(head, rest)| {
+        (head.eq_ignore_ascii_case("com") || head.eq_ignore_ascii_case("lpt"))
+            && matches!(rest.as_bytes(), [b'0'..=b'9'])
+    });
     text.len() <= SLUG_MAX_BYTES
         && text.bytes().next().is_some_and(|b| b.is_ascii_alphanumeric())
         && text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-'))
         && !text.ends_with('.')
-        && !RESERVED.contains(&lower.as_str())
+        && !RESERVED.iter().any(|name| text.eq_ignore_ascii_case(name))
         && !device
 }
 
@@ -74,8 +73,7 @@ macro_rules! textual {
 
         impl<'de> Deserialize<'de> for $name {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                let text = <std::borrow::Cow<'de, str>>::deserialize(deserializer)?;
-                text.parse().map_err(serde::de::Error::custom)
+                crate::spelling::read(deserializer, str::parse)
             }
         }
 

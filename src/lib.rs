@@ -16,6 +16,7 @@ pub mod project;
 pub mod record;
 pub mod scope;
 pub mod snapshot;
+mod spelling;
 pub mod state;
 pub mod text;
 pub mod time;

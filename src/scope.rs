@@ -89,8 +89,7 @@ impl Serialize for PathScope {
 
 impl<'de> Deserialize<'de> for PathScope {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = <std::borrow::Cow<'de, str>>::deserialize(deserializer)?;
-        text.parse().map_err(serde::de::Error::custom)
+        crate::spelling::read(deserializer, str::parse)
     }
 }
 

@@ -15,7 +15,7 @@ use crate::log::Cursor;
 use crate::state::{REDUCER, State};
 
 /// Records after which a new snapshot is worth writing: folding as many costs a command well under a millisecond.
-pub const SNAPSHOT_EVERY: u64 = 256;
+pub const SNAPSHOT_EVERY: u64 = 64;
 
 const NAME: &str = "state.json";
 
@@ -45,7 +45,8 @@ pub fn load(root: &Path) -> Option<(Cursor, State)> {
     if header.format != 1 || header.reducer != REDUCER || Hash::state(body) != header.digest {
         return None;
     }
-    let state: State = serde_json::from_slice(body).ok()?;
+    // As text: checked once to be UTF-8, not string by string.
+    let state: State = serde_json::from_str(std::str::from_utf8(body).ok()?).ok()?;
     (state.seq == header.cursor.seq).then_some((header.cursor, state))
 }
 

@@ -159,9 +159,9 @@ impl Serialize for Timestamp {
 
 impl<'de> Deserialize<'de> for Timestamp {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = <std::borrow::Cow<'de, str>>::deserialize(deserializer)?;
-        Self::parse_fixed(text.as_bytes())
-            .ok_or_else(|| serde::de::Error::custom("an instant is written as 2026-12-01T12:34:56.789012Z"))
+        crate::spelling::read(deserializer, |text| {
+            Self::parse_fixed(text.as_bytes()).ok_or("an instant is written as 2026-12-01T12:34:56.789012Z")
+        })
     }
 }
 

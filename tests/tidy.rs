@@ -8,17 +8,18 @@ use std::path::{Path, PathBuf};
 const FLOORS: &[(&str, &[&str])] = &[
     // Floor 0: words.
     ("limits", &[]),
-    ("hash", &[]),
-    ("time", &[]),
-    ("id", &["limits"]),
-    ("text", &["limits"]),
-    ("decimal", &["id"]),
-    ("scope", &["id", "limits"]),
+    ("spelling", &[]),
+    ("hash", &["spelling"]),
+    ("time", &["spelling"]),
+    ("id", &["limits", "spelling"]),
+    ("text", &["limits", "spelling"]),
+    ("decimal", &["id", "spelling"]),
+    ("scope", &["id", "limits", "spelling"]),
     ("json", &["limits"]),
     // Floor 1: record. It knows no event.
     ("record", &["hash", "id", "limits", "time"]),
     // Floor 2: event. It knows no record.
-    ("event", &["decimal", "hash", "id", "json", "limits", "scope", "text", "time"]),
+    ("event", &["decimal", "hash", "id", "json", "limits", "scope", "spelling", "text", "time"]),
     // Floor 3: state.
     ("state", &["event", "hash", "id", "limits", "scope", "text", "time"]),
     // Floor 4: pure readers of state.
@@ -123,8 +124,10 @@ fn every_floor_uses_only_the_floors_it_may() {
 #[test]
 fn the_modules_of_the_library_stand_in_the_table() {
     let lib = fs::read_to_string(root().join("src/lib.rs")).unwrap();
-    let mut modules: Vec<&str> =
-        lib.lines().filter_map(|line| line.strip_prefix("pub mod ")?.strip_suffix(';')).collect();
+    let mut modules: Vec<&str> = lib
+        .lines()
+        .filter_map(|line| line.trim_start_matches("pub ").strip_prefix("mod ")?.strip_suffix(';'))
+        .collect();
     let mut table: Vec<&str> = FLOORS.iter().map(|(module, _)| *module).collect();
     modules.sort_unstable();
     table.sort_unstable();

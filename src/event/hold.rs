@@ -72,8 +72,7 @@ impl Serialize for LeaseTarget {
 
 impl<'de> Deserialize<'de> for LeaseTarget {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = <std::borrow::Cow<'de, str>>::deserialize(deserializer)?;
-        text.parse().map_err(serde::de::Error::custom)
+        crate::spelling::read(deserializer, str::parse)
     }
 }
 

@@ -8,6 +8,7 @@ mod submit;
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use ulid::Ulid;
 
@@ -37,7 +38,8 @@ pub struct Env<'a> {
 pub struct Ledger {
     log: Box<dyn Log>,
     root: Option<PathBuf>,
-    state: State,
+    /// Shared with what was [`Committed`] last; copied only if that is still held when the next record is folded.
+    state: Arc<State>,
     cursor: Cursor,
     /// The record that the last snapshot stands on.
     snapshot: Seq,
@@ -69,16 +71,10 @@ impl Ledger {
     /// # Errors
     /// As [`Ledger::open`].
     pub fn start(log: Box<dyn Log>, root: Option<PathBuf>) -> Result<Self, LedgerError> {
-        let mut ledger = Self {
-            log,
-            root,
-            state: State::default(),
-            cursor: Cursor::START,
-            snapshot: Seq::ZERO,
-            tail: None,
-        };
+        let mut ledger =
+            Self { log, root, state: Arc::default(), cursor: Cursor::START, snapshot: Seq::ZERO, tail: None };
         if let Some((cursor, state)) = ledger.root.as_deref().and_then(snapshot::load) {
-            (ledger.cursor, ledger.state, ledger.snapshot) = (cursor, state, cursor.seq);
+            (ledger.cursor, ledger.state, ledger.snapshot) = (cursor, Arc::new(state), cursor.seq);
         }
         match ledger.refresh() {
             Err(LedgerError::Log(LogError::CursorUnknown { .. })) if ledger.snapshot > Seq::ZERO => {
@@ -96,7 +92,7 @@ impl Ledger {
     /// # Errors
     /// As [`Ledger::open`].
     pub fn refresh(&mut self) -> Result<(), LedgerError> {
-        let (log, state) = (&*self.log, &mut self.state);
+        let (log, state) = (&*self.log, Arc::make_mut(&mut self.state));
         let read = |from: &Cursor, visit: &mut crate::log::Visit<'_>| log.read(from, visit);
         let (tail, cursor) = fold::catch_up(read, state, self.cursor, &mut |_, _| {})?;
         self.cursor = cursor;
@@ -106,7 +102,7 @@ impl Ledger {
 
     /// What is so, up to [`Ledger::head`].
     #[must_use]
-    pub const fn state(&self) -> &State {
+    pub fn state(&self) -> &State {
         &self.state
     }
 
@@ -166,7 +162,7 @@ impl Ledger {
 
     /// Forgets the folded state, so that the next refresh starts at genesis.
     fn forget(&mut self) {
-        self.state = State::default();
+        self.state = Arc::default();
         self.cursor = Cursor::START;
     }
 }

@@ -1,5 +1,7 @@
 //! Appending: one request is decided under the lock and lands as one record, or not at all.
 
+use std::sync::Arc;
+
 use serde::Serialize;
 
 use super::{Entry, Env, Ledger, LedgerError, fold};
@@ -60,7 +62,7 @@ pub struct Committed {
     /// What happened.
     pub events: Vec<Event>,
     /// The state just after it.
-    pub state: State,
+    pub state: Arc<State>,
 }
 
 /// What a request came to.
@@ -189,16 +191,21 @@ impl Ledger {
             }
         })?;
         let (at, hash, request, events) = found.ok_or(LedgerError::Internal)?;
-        Ok(Committed { receipt: Receipt { seq, hash, request, duplicate: true }, at, events, state })
+        let receipt = Receipt { seq, hash, request, duplicate: true };
+        Ok(Committed { receipt, at, events, state: Arc::new(state) })
     }
 
     fn under_lock(&mut self, wait: &Wait<'_>, work: &mut Work<'_>) -> Result<Outcome, SubmitError> {
         let mut transaction = self.log.transaction(wait)?;
         let (state, cursor) = (&mut self.state, &mut self.cursor);
-        let read = |from: &Cursor, visit: &mut Visit<'_>| transaction.read(from, visit);
-        let (_, reached) =
-            fold::catch_up(read, state, *cursor, &mut |before, entry| work.note(before, entry))?;
-        *cursor = reached;
+        // A transaction begins by looking at the last record: if that is the one folded last, nothing is to be read.
+        if *cursor != transaction.head() {
+            let read = |from: &Cursor, visit: &mut Visit<'_>| transaction.read(from, visit);
+            let folded = Arc::make_mut(state);
+            let (_, reached) =
+                fold::catch_up(read, folded, *cursor, &mut |before, entry| work.note(before, entry))?;
+            *cursor = reached;
+        }
         // Ledger time is read once: what is decided and what is recorded stand at the same instant.
         let now = (work.env.now)().max(state.now);
         let mut tip = Tip { transaction: &mut *transaction, state, cursor, env: work.env, now };
@@ -251,7 +258,7 @@ impl Work<'_> {
 /// The end of the log, under the lock, with the state just there.
 struct Tip<'a, 'log> {
     transaction: &'a mut (dyn Transaction + 'log),
-    state: &'a mut State,
+    state: &'a mut Arc<State>,
     cursor: &'a mut Cursor,
     env: &'a Env<'a>,
     /// Ledger time: never before the last record.
@@ -281,7 +288,7 @@ impl Tip<'_, '_> {
         };
         let mut line = Vec::with_capacity(body.len() + 512);
         let hash = draft.write(&mut line).map_err(LedgerError::Frame)?;
-        self.state.apply(&at, &events).map_err(LedgerError::from)?;
+        Arc::make_mut(self.state).apply(&at, &events).map_err(LedgerError::from)?;
         *self.cursor = self.transaction.append(self.cursor, &line).map_err(|error| match error {
             AppendError::NotStored(error) => SubmitError::from(error),
             AppendError::Unknown(error) => SubmitError::Unknown { request: request.clone(), error },
@@ -289,7 +296,7 @@ impl Tip<'_, '_> {
             AppendError::Conflict { .. } => LedgerError::Internal.into(),
         })?;
         let receipt = Receipt { seq: at.seq, hash, request, duplicate: false };
-        Ok(Committed { receipt, at, events, state: self.state.clone() })
+        Ok(Committed { receipt, at, events, state: Arc::clone(self.state) })
     }
 
     fn append_system(&mut self, request: RequestId, event: Event) -> Result<(), SubmitError> {

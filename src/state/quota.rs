@@ -70,6 +70,7 @@ pub struct Quota {
     /// The longest window so far: spends are kept as long, so that no change of the window forgets one.
     pub kept_ms: u64,
     /// Spends that the window may still hold, oldest first.
+    #[serde(with = "rows")]
     pub spends: Vec<Spend>,
     /// Slots of all time, less voids.
     pub total_slots: u64,
@@ -77,6 +78,31 @@ pub struct Quota {
     pub total_tokens: u64,
     /// Money of all time, less voids.
     pub total_cost_micro: u64,
+}
+
+/// Spends in a folded state, a row of numbers each: there may be thousands, and every command reads them.
+mod rows {
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    use super::{Seq, Spend, Timestamp, TurnId};
+
+    type Row = (Seq, i64, u32, u64, u64, u64, bool);
+
+    pub(super) fn serialize<S: Serializer>(spends: &[Spend], serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(spends.iter().map(|spend| -> Row {
+            let Spend { seq, ts, turn, slots, tokens, cost_micro, voided } = *spend;
+            (seq, ts.as_micros(), turn.0, slots, tokens, cost_micro, voided)
+        }))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Spend>, D::Error> {
+        let rows = Vec::<Row>::deserialize(deserializer)?;
+        let spend = |(seq, ts, turn, slots, tokens, cost_micro, voided)| {
+            let (ts, turn) = (Timestamp::from_micros(ts), TurnId(turn));
+            Spend { seq, ts, turn, slots, tokens, cost_micro, voided }
+        };
+        Ok(rows.into_iter().map(spend).collect())
+    }
 }
 
 impl Quota {
@@ -146,7 +172,8 @@ impl State {
             return Err(format!("{} was paid for", event.turn));
         }
         let start = now.minus_ms(quota.kept_ms.max(DEFAULT_WINDOW_MS));
-        quota.spends.retain(|spend| spend.ts >= start);
+        let past = quota.spends.partition_point(|spend| spend.ts < start);
+        quota.spends.drain(..past);
         let spend = Spend {
             seq: at.seq,
             ts: now,
@@ -172,5 +199,28 @@ impl State {
         quota.total_tokens = quota.total_tokens.saturating_sub(spend.tokens);
         quota.total_cost_micro = quota.total_cost_micro.saturating_sub(spend.cost_micro);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kept_quota_is_the_quota() {
+        let spend = |seq, voided| Spend {
+            seq: Seq(seq),
+            ts: Timestamp::from_micros(1_796_128_496_000_001),
+            turn: TurnId(7),
+            slots: 1,
+            tokens: 120_000,
+            cost_micro: 3,
+            voided,
+        };
+        let quota =
+            Quota { spends: vec![spend(8, false), spend(9, true)], total_slots: 1, ..Quota::default() };
+        let kept = serde_json::to_string(&quota).unwrap();
+        assert!(kept.contains("[8,1796128496000001,7,1,120000,3,false]"), "{kept}");
+        assert_eq!(serde_json::from_str::<Quota>(&kept).unwrap(), quota);
     }
 }
