@@ -58,7 +58,7 @@ const LONG: &[(&str, &str)] = &[
     ("src/decide/command.rs", "one table: every command with its fields and their meaning"),
     ("src/decide/next.rs", "the one decision function, row by row in the order of its table"),
     ("src/bin/loopx/cli/nouns.rs", "one table: the help text of every noun"),
-    ("src/bin/loopx/run/write.rs", "one line of arguments for each command that appends"),
+    ("src/decide/refusal.rs", "one table: every refusal with its message and code"),
     ("src/id.rs", "every identifier and its one parser"),
 ];
 

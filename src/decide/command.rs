@@ -470,6 +470,9 @@ commands! {
         dataset: Label,
         /// BLAKE3 of its content.
         digest: Hash,
+        /// Size of its content, if the blob store has it.
+        #[serde(default)]
+        bytes: Option<u64>,
         /// How many rows it has.
         rows: u64,
         /// What it is for.
@@ -525,6 +528,9 @@ commands! {
         gate: GateId,
         /// BLAKE3 of what is promoted.
         artifact: Hash,
+        /// Its size, if the blob store has it.
+        #[serde(default)]
+        bytes: Option<u64>,
         /// What it is.
         title: Text,
         /// Rows that speak for it.

@@ -24,12 +24,14 @@ pub(super) fn metric(context: &Context<'_>, command: &LineageMetric) -> Result<D
 pub(super) fn dataset(context: &Context<'_>, command: &LineageDataset) -> Result<Decided, Refusal> {
     let actor = context.anyone()?.actor;
     in_range("rows", command.rows, 0, INTEGER_MAX)?;
+    in_range("bytes", command.bytes.unwrap_or(0), 0, INTEGER_MAX)?;
     if context.state.lineage.datasets.contains(&command.dataset) {
         return Err(Refusal::Exists { what: "data set", name: command.dataset.to_string() });
     }
     one(
         actor,
         DatasetRegistered {
+            bytes: command.bytes,
             dataset: command.dataset.clone(),
             digest: command.digest,
             rows: command.rows,
@@ -108,6 +110,7 @@ pub(super) fn promote(context: &Context<'_>, command: &LineagePromote) -> Result
     let actor = context.anyone()?.actor;
     bounded("cites", &command.cites)?;
     bounded("contrast", &command.contrast)?;
+    in_range("bytes", command.bytes.unwrap_or(0), 0, INTEGER_MAX)?;
     let (goal, _) = context.open_goal()?;
     if context.state.approvals.get(&command.gate) != Some(goal) {
         return Err(Refusal::NotApproved { gate: command.gate });
@@ -126,6 +129,7 @@ pub(super) fn promote(context: &Context<'_>, command: &LineagePromote) -> Result
         actor,
         PromotionRecorded {
             artifact: command.artifact,
+            bytes: command.bytes,
             cites: command.cites.clone(),
             contrast: command.contrast.clone(),
             gate: command.gate,

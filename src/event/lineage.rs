@@ -50,6 +50,9 @@ pub enum Split {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DatasetRegistered {
+    /// Size of the content in the blob store, in bytes; absent if it is kept elsewhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<u64>,
     /// Its name.
     pub dataset: Label,
     /// BLAKE3 of its content.
@@ -144,6 +147,9 @@ pub struct TrialEnded {
 pub struct PromotionRecorded {
     /// BLAKE3 of what was promoted.
     pub artifact: Hash,
+    /// Size of the artifact in the blob store, in bytes; absent if it is kept elsewhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<u64>,
     /// The rows that speak for it.
     pub cites: Vec<EvidenceId>,
     /// The baseline rows that it was compared with.

@@ -226,7 +226,7 @@ impl<'a> Unverified<'a> {
 
 /// A line whose bytes are not the ones that its hash was computed over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("record {seq} carries the hash {}, its bytes have {}", stored.short(), computed.short())]
+#[error("the hash is {}, the bytes have {}", stored.short(), computed.short())]
 pub struct HashMismatch {
     /// The sequence number that it claims.
     pub seq: Seq,

@@ -61,7 +61,8 @@ impl Campaign {
             let digest = Hash::blob(name.as_bytes());
             let title = text("UCI Wine, split by seed 1");
             let dataset = label(name);
-            campaign.push("owner/ana", DatasetRegistered { dataset, digest, rows, split, title });
+            campaign
+                .push("owner/ana", DatasetRegistered { bytes: None, dataset, digest, rows, split, title });
         }
         campaign
     }
@@ -172,6 +173,7 @@ impl Campaign {
         let replaces = (self.promotions > 0).then_some(PromotionId(self.promotions));
         self.promotions += 1;
         let event = PromotionRecorded {
+            bytes: None,
             artifact: Hash::blob(title.as_bytes()),
             cites: cites.iter().copied().map(EvidenceId).collect(),
             contrast: contrast.iter().copied().map(EvidenceId).collect(),

@@ -45,6 +45,7 @@ fn run_keys(voice: &Voice, state: &State, id: TodoId, turn: Option<TurnId>) -> M
         json!({
             "id": id, "title": todo.spec.title, "priority": value(&todo.spec.priority), "done_when": todo.spec.done_when,
             "write": todo.spec.write, "check": todo.spec.check, "goal": todo.goal, "epoch": todo.epoch,
+            "action": todo.spec.action, "needs": todo.spec.needs, "serves": todo.spec.serves,
             "lease_until": claim.and_then(|claim| claim.lease.as_ref()).map(|lease| lease.until),
             "lease_token": claim.and_then(|claim| claim.lease.as_ref()).map(|lease| lease.token),
         }),

@@ -226,8 +226,9 @@ fn summary(
 ) -> String {
     let last = report.head.seq;
     let sound = if args.no_blobs { "blobs left out".to_owned() } else { count(blobs.sound, "blob") };
+    let word = if blobs.missing.is_empty() && blobs.altered.is_empty() { "ok" } else { "findings" };
     let mut text = format!(
-        "ok  {}, {}, chain head {}, durable to #{}, {sound}, 0 signatures  {}\n",
+        "{word}  {}, {}, chain head {}, durable to #{}, {sound}, 0 signatures  {}\n",
         count(last.0, "record"),
         count(report.segments.len(), "segment"),
         report.head.hash.short(),
@@ -289,6 +290,8 @@ fn blobs(root: &Path) -> Result<Blobs, Failure> {
     ledger.replay(ledger.head().seq, &mut |_, entry: &Entry<'_>| {
         named.extend(entry.events.iter().filter_map(|event| match event {
             Event::EvidenceRecorded(e) => e.digest.filter(|_| e.bytes.is_some()),
+            Event::DatasetRegistered(e) => e.bytes.map(|_| e.digest),
+            Event::PromotionRecorded(e) => e.bytes.map(|_| e.artifact),
             _ => None,
         }));
     })?;

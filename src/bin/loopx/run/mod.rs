@@ -2,8 +2,10 @@
 
 mod audit;
 mod bulk;
+mod evidence;
 mod lineage;
 mod look;
+mod request;
 mod start;
 mod write;
 
@@ -141,7 +143,7 @@ pub fn run(cli: &Cli, environment: &Environment) -> Result<Output, Failure> {
     {
         return Err(Failure::usage("--format dot and svg are for `lineage export`"));
     }
-    if let Some(submission) = write::submission(&session, &cli.command)? {
+    if let Some(submission) = request::submission(&session, &cli.command)? {
         return write::run(&session, &cli.command, submission);
     }
     match &cli.command {
