@@ -8,6 +8,7 @@ pub mod decimal;
 pub mod event;
 pub mod hash;
 pub mod id;
+pub mod index;
 pub mod json;
 pub mod ledger;
 pub mod limits;
