@@ -28,6 +28,7 @@ const FLOORS: &[(&str, &[&str])] = &[
     // Side column: I/O. A log knows records, not events.
     ("log", &["hash", "id", "limits", "record", "time"]),
     ("snapshot", &["hash", "log", "state"]),
+    ("index", &["hash", "id", "log"]),
     // Floor 5: the only module that sees both records and events.
     ("ledger", &["decide", "event", "hash", "id", "log", "record", "snapshot", "state", "text", "time"]),
     // Floor 6: use cases.
