@@ -289,8 +289,6 @@ fn no_dead_end(world: &mut World) -> Result<(), TestCaseError> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 160, ..ProptestConfig::default() })]
-
     #[test]
     fn after_any_history_decisions_are_sound_and_the_state_is_its_log(steps in steps(60)) {
         let mut world = world();
