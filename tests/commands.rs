@@ -109,7 +109,7 @@ fn examples() -> Vec<(Value, Value)> {
     );
     both(
         json!({"command":"lineage.dataset","dataset":"d","digest":hash,"rows":1,"split":"dev","title":"t"}),
-        json!({}),
+        json!({"bytes":6}),
     );
     both(json!({"command":"lineage.hypothesis","text":"t"}), json!({"refines":["H1"],"todo":"T1"}));
     both(
@@ -120,7 +120,7 @@ fn examples() -> Vec<(Value, Value)> {
     both(json!({"command":"lineage.trial-end","trial":"R1","end":"ok"}), json!({"why":"w"}));
     both(
         json!({"command":"lineage.promote","slot":"s","gate":"G1","artifact":hash,"title":"t","cites":["E1"]}),
-        json!({"contrast":["E2"],"replaces":"P1"}),
+        json!({"bytes":6,"contrast":["E2"],"replaces":"P1"}),
     );
     all
 }

@@ -112,7 +112,7 @@ fn examples() -> Vec<(&'static str, Value)> {
         ("metric.defined", json!({"direction":"maximize","metric":"acc","title":"accuracy","unit":"ratio"})),
         (
             "dataset.registered",
-            json!({"dataset":"iris-v1","digest":hash,"rows":150,"split":"dev","title":"flowers"}),
+            json!({"bytes":6,"dataset":"iris-v1","digest":hash,"rows":150,"split":"dev","title":"flowers"}),
         ),
         ("hypothesis.proposed", json!({"goal":"iris","id":"H1","refines":["H2"],"text":"k=5","todo":"T1"})),
         (
@@ -123,7 +123,7 @@ fn examples() -> Vec<(&'static str, Value)> {
         ("trial.ended", json!({"end":"failed","id":"R1","why":"no memory"})),
         (
             "promotion.recorded",
-            json!({"artifact":hash,"cites":["E1"],"contrast":["E2"],"gate":"G1","goal":"iris","id":"P2","replaces":"P1","slot":"best","title":"k=5"}),
+            json!({"artifact":hash,"bytes":6,"cites":["E1"],"contrast":["E2"],"gate":"G1","goal":"iris","id":"P2","replaces":"P1","slot":"best","title":"k=5"}),
         ),
     ];
     for kind in ["goal.paused", "goal.resumed", "goal.completed", "goal.abandoned"] {
