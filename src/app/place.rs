@@ -79,6 +79,14 @@ mod tests {
     }
 
     #[test]
+    fn a_ledger_that_cannot_be_used_is_found_all_the_same() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().join(DIRECTORY);
+        fs::write(&root, "not a directory").unwrap();
+        assert_eq!(find(dir.path()), Some(root));
+    }
+
+    #[test]
     fn no_ledger_is_not_an_empty_ledger() {
         let dir = tempfile::tempdir().unwrap();
         assert_eq!(find(dir.path()).filter(|found| found.starts_with(dir.path())), None);

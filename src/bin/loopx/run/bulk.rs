@@ -104,7 +104,7 @@ fn stored(count: usize, error: &LogError) -> Failure {
     Failure::new("ledger.durability_unknown", exit::UNKNOWN, message).hint("loopx verify")
 }
 
-/// A reader that has gone away is not this program's concern: what was recorded is recorded.
+/// What was recorded is recorded whether or not somebody reads the receipt: asking again with the same id answers it.
 fn print_line(document: &Value) {
     let _ = writeln!(std::io::stdout(), "{document}");
 }
