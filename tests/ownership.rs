@@ -397,6 +397,26 @@ fn whoever_was_taken_over_can_touch_the_todo_no_more() {
 }
 
 #[test]
+fn whoever_completed_a_todo_can_touch_it_no_more_once_it_is_reopened() {
+    let mut world = World::with_todos(&["work", "other"]);
+    world.next("a");
+    world.by("a", complete("T1"));
+    world.by("c", r#"{"command":"todo.reopen","todo":"T1","why":"not done"}"#);
+    world.claim("b", "T1");
+    let (held, turn) = (world.state().todos[&TodoId(1)].clone(), world.state().turn_on(TodoId(1)).unwrap().0);
+    for json in touching("T1", &turn.to_string()) {
+        // Its own turn, on what the todo was before, may still be paid for and closed.
+        if !json.contains("quota.spend-slot") && !json.contains(r#""yield""#) {
+            world.refused("a", &json);
+        }
+    }
+    world.by("a", r#"{"command":"quota.spend-slot","todo":"T1"}"#);
+    assert_eq!(world.state().todos[&TodoId(1)], held);
+    assert!(world.state().turns.contains_key(&turn));
+    world.done("b", "T1");
+}
+
+#[test]
 fn a_resource_follows_the_same_rules() {
     let mut world = World::new();
     world.by("a", r#"{"command":"lease.acquire","resource":"gpu0","ttl_ms":60000}"#);
