@@ -134,6 +134,13 @@ pub enum TodoChange {
         /// After.
         new: Priority,
     },
+    /// Todos that come first: some are no longer needed.
+    Needs {
+        /// Before.
+        old: Vec<TodoId>,
+        /// After.
+        new: Vec<TodoId>,
+    },
     /// What shows that it is done.
     DoneWhen {
         /// Before.
@@ -268,7 +275,7 @@ pub struct TodoSuperseded {
     pub why: Text,
 }
 
-/// `todo.cancelled`: dropped. What needed it becomes blocked.
+/// `todo.cancelled`: dropped. What needed it goes on needing it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TodoCancelled {

@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::{At, Claim, Fold, State, entry, mint};
+use super::{At, Awaited, Claim, Fold, State, entry, mint};
 use crate::event::{
-    TodoAdded, TodoBlocked, TodoCancelled, TodoChange, TodoChanged, TodoCompleted, TodoDeferred,
-    TodoReopened, TodoSpec, TodoSuperseded,
+    Continuation, TodoAdded, TodoBlocked, TodoCancelled, TodoChange, TodoChanged, TodoCompleted,
+    TodoDeferred, TodoReopened, TodoSpec, TodoSuperseded,
 };
 use crate::id::{GateId, GoalId, Seq, TodoId};
 use crate::text::Text;
@@ -91,6 +91,10 @@ impl State {
                 TodoChange::Title { new, .. } => todo.spec.title = new.clone(),
                 TodoChange::Priority { new, .. } => todo.spec.priority = *new,
                 TodoChange::DoneWhen { new, .. } => todo.spec.done_when = Some(new.clone()),
+                TodoChange::Needs { new, .. } => {
+                    todo.spec.needs.clone_from(new);
+                    todo.unmet.retain(|need| new.contains(need));
+                }
             }
         }
         Ok(())
@@ -145,7 +149,21 @@ impl State {
             turn.completed = true;
             turn.pay_by = todo.claim.and_then(|claim| claim.lease).map(|lease| lease.until);
         }
-        entry(&mut self.goals, &todo.goal, "a goal")?.completed_todos += 1;
+        let (gates, now) = (&self.gates, self.now);
+        let goal = entry(&mut self.goals, &todo.goal, "a goal")?;
+        goal.completed_todos += 1;
+        goal.awaited.retain(|awaited| match awaited {
+            Awaited::Gate(gate) => gates.contains_key(gate),
+            Awaited::Until(at) => *at > now,
+        });
+        goal.awaited.extend(match &event.continuation {
+            Continuation::WaitForGate { gate } => Some(Awaited::Gate(*gate)),
+            Continuation::WaitUntil { at } => Some(Awaited::Until(*at)),
+            Continuation::Successors { .. }
+            | Continuation::HandOver { .. }
+            | Continuation::WaitForTodo { .. }
+            | Continuation::NoFollowUp { .. } => None,
+        });
         Ok(())
     }
 
@@ -165,14 +183,8 @@ impl State {
     }
 
     pub(super) fn todo_cancelled(&mut self, event: &TodoCancelled) -> Fold {
-        self.close_todo(event.id)?;
-        for other in self.todos.values_mut() {
-            // What is under way goes on.
-            if other.unmet.remove(&event.id) && other.claim.is_none() {
-                other.status = TodoStatus::Blocked { why: event.why.clone() };
-            }
-        }
-        Ok(())
+        // What needed it goes on needing it: until it is reopened, or the need is dropped.
+        self.close_todo(event.id).map(|_| ())
     }
 
     /// Takes a todo out, with its claim, and the evidence about it that no criterion and no lineage rests on.
