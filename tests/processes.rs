@@ -129,20 +129,20 @@ fn the_last_slot_of_a_quota_goes_to_one_of_twenty() {
 fn the_same_request_from_eight_processes_is_one_record_and_one_receipt() {
     let dir = ledger();
     let dir = dir.path();
-    let receipts: Vec<Receipt> = scope(|scope| {
-        let askers: Vec<_> = (0..8)
-            .map(|_| {
-                scope.spawn(move || receipt(&run(dir, &["add", "Once", "--request", "r1"]).ok()).unwrap())
-            })
-            .collect();
-        askers.into_iter().map(|asker| asker.join().unwrap()).collect()
-    });
-    assert_eq!(receipts.iter().filter(|receipt| !receipt.duplicate).count(), 1, "{receipts:?}");
-    let places: BTreeSet<_> = receipts.iter().map(|r| (r.seq, r.hash.clone(), r.request.clone())).collect();
-    assert_eq!(places.len(), 1, "{receipts:?}");
-    let records = records(dir);
-    assert_recorded(&records, &receipts);
-    assert_eq!(records.iter().filter(|record| record.request == "r1").count(), 1);
+    for request in (0..20).map(|round| format!("r{round}")) {
+        let ask = || receipt(&run(dir, &["add", "Once", "--request", &request]).ok()).unwrap();
+        let receipts: Vec<Receipt> = scope(|scope| {
+            let askers: Vec<_> = (0..8).map(|_| scope.spawn(ask)).collect();
+            askers.into_iter().map(|asker| asker.join().unwrap()).collect()
+        });
+        assert_eq!(receipts.iter().filter(|receipt| !receipt.duplicate).count(), 1, "{receipts:?}");
+        let places: BTreeSet<_> =
+            receipts.iter().map(|r| (r.seq, r.hash.clone(), r.request.clone())).collect();
+        assert_eq!(places.len(), 1, "{receipts:?}");
+        let records = records(dir);
+        assert_recorded(&records, &receipts);
+        assert_eq!(records.iter().filter(|record| record.request == request).count(), 1);
+    }
 }
 
 /// Random numbers enough to spread kills: Knuth's generator.

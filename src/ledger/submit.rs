@@ -140,12 +140,16 @@ impl Ledger {
         submission: &Submission,
     ) -> Result<Answer, SubmitError> {
         let digest = submission.digest()?;
+        // First the fold, then the search: a record that lands between them is seen by the search or, after the fold,
+        // under the lock. The other way round it would be seen by neither.
+        self.refresh()?;
         if let Some(request) = &submission.request
             && let Some(known) = self.find_request(request)?
         {
+            // Found beyond the fold, it would not be among what is made durable before it is acknowledged.
+            self.refresh()?;
             return self.known(request, known, digest);
         }
-        self.refresh()?;
         let history = self.history_of(&submission.command.todos())?;
         let mut work = Work { env, submission, digest, history, known: None };
         let outcome = self.under_lock(wait, &mut work);
