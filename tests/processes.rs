@@ -349,6 +349,23 @@ fn a_sync_that_never_ends_leaves_it_open_whether_a_record_is_durable_and_the_req
     assert_eq!(verified["durable"], verified["records"], "a receipt means durable, the second time too");
 }
 
+#[test]
+fn receipts_before_a_line_that_is_refused_are_printed_once_they_are_durable() {
+    let dir = ledger();
+    let dir = dir.path();
+    let lock = OpenOptions::new().write(true).open(root(dir).join("log/sync.lock")).unwrap();
+    lock.lock().unwrap();
+    let lines = "{\"command\":\"todo.add\",\"title\":\"Stored\",\"request\":\"r1\"}\n\
+                 {\"command\":\"todo.add\",\"title\":\"Refused\",\"needs\":[\"T9\"]}\n";
+    let said = feed(dir, &["append", "--stdin", "--lock-wait", "300ms"], lines);
+    assert!(said.code == Some(7) && !said.out.contains("receipt"), "nothing is synced: {said:?}");
+    lock.unlock().unwrap();
+    let said = feed(dir, &["append", "--stdin"], lines);
+    assert!(said.code == Some(3) && said.out.contains("\"duplicate\":true"), "{said:?}");
+    let verified = run(dir, &["verify"]).ok();
+    assert_eq!(verified["durable"], verified["records"]);
+}
+
 /// A real writer, stopped while it holds the lock.
 fn stopped_holder(dir: &Path) -> Option<Child> {
     let lock = File::open(root(dir).join("log/lock")).unwrap();

@@ -39,6 +39,8 @@ pub struct Ledger {
     root: Option<PathBuf>,
     state: State,
     cursor: Cursor,
+    /// Just after the last record that was folded when a request failed and the state was forgotten.
+    forgotten: Cursor,
     /// The record that the last snapshot stands on.
     snapshot: Seq,
     tail: Option<Tail>,
@@ -74,6 +76,7 @@ impl Ledger {
             root,
             state: State::default(),
             cursor: Cursor::START,
+            forgotten: Cursor::START,
             snapshot: Seq::ZERO,
             tail: None,
         };

@@ -159,19 +159,26 @@ impl Ledger {
             Ok(Outcome::Known(request, known)) => self.known(&request, known, digest),
             Ok(Outcome::Already(seq)) => Ok(Answer::Committed(Box::new(self.committed_at(seq)?))),
             Err(error) => {
-                // The state may be ahead of the log, or partly changed: it is folded anew when it is needed.
+                // The state may be ahead of the log, or partly changed: it is folded anew when it is needed. What earlier
+                // requests appended still waits to be made durable.
+                self.forgotten = self.tip();
                 self.forget();
                 Err(error)
             }
         }
     }
 
-    /// Waits until everything this ledger has folded survives a loss of power.
+    /// Waits until everything this ledger has folded or appended survives a loss of power.
     ///
     /// # Errors
     /// As [`crate::log::Log::make_durable`].
     pub fn make_durable(&self, wait: &Wait<'_>) -> Result<Seq, LogError> {
-        self.log.make_durable(&self.cursor, wait)
+        self.log.make_durable(&self.tip(), wait)
+    }
+
+    /// Just after the last record that is folded, or was before the state was forgotten.
+    const fn tip(&self) -> Cursor {
+        if self.cursor.seq.0 < self.forgotten.seq.0 { self.forgotten } else { self.cursor }
     }
 
     fn known(&self, request: &RequestId, known: (Seq, Hash), digest: Hash) -> Result<Answer, SubmitError> {
