@@ -222,9 +222,7 @@ impl From<LedgerError> for Failure {
             LedgerError::Event { .. } | LedgerError::Inconsistent(_) | LedgerError::Envelope { .. } => {
                 Self::new("ledger.inconsistent", exit::DAMAGED, error.to_string()).hint("loopx verify")
             }
-            LedgerError::Identity { .. } => {
-                Self::new("ledger.identity", exit::DAMAGED, error.to_string()).hint("loopx connect")
-            }
+            LedgerError::Identity { .. } => Self::new("ledger.identity", exit::DAMAGED, error.to_string()),
             LedgerError::Frame(_) => Self::new("request.too_large", exit::REFUSED, error.to_string()),
             other => Self::new("internal", exit::IO, other.to_string()),
         }
