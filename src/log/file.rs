@@ -14,8 +14,8 @@ use super::layout::{self, Layout};
 use super::transaction::FileTransaction;
 use super::{Cursor, Log, Pending, Pick, Tail, Transaction, Visit, Wait};
 use crate::id::{LedgerId, Seq};
-use crate::record::{Record, Verdict};
 use crate::record::recover::Suffix;
+use crate::record::{Record, Verdict};
 
 /// How much of what a lock's holder says of itself is kept.
 const HOLDER_CHARS: usize = 120;
