@@ -82,6 +82,12 @@ impl Index {
         index
     }
 
+    /// An index of the ledger at `root` that covers nothing yet, whatever lies there.
+    #[must_use]
+    pub fn empty(root: &Path) -> Self {
+        Self { directory: root.join("idx"), runs: Vec::new() }
+    }
+
     /// Just after the last record that the runs cover; the start if there are none. The caller finds this place in the log
     /// before it believes them.
     #[must_use]

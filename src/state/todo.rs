@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{At, Claim, Fold, State, entry, mint};
 use crate::event::{
-    TodoAdded, TodoBlocked, TodoCancelled, TodoChange, TodoChanged, TodoCompleted, TodoDeferred,
-    TodoReopened, TodoSpec, TodoSuperseded,
+    TodoAdded, TodoBlocked, TodoCancelled, TodoChanged, TodoCompleted, TodoDeferred, TodoReopened, TodoSpec,
+    TodoSuperseded,
 };
 use crate::id::{GateId, GoalId, Seq, TodoId};
 use crate::text::Text;
@@ -86,13 +86,7 @@ impl State {
 
     pub(super) fn todo_changed(&mut self, event: &TodoChanged) -> Fold {
         let todo = entry(&mut self.todos, &event.id, "open")?;
-        for change in &event.changes {
-            match change {
-                TodoChange::Title { new, .. } => todo.spec.title = new.clone(),
-                TodoChange::Priority { new, .. } => todo.spec.priority = *new,
-                TodoChange::DoneWhen { new, .. } => todo.spec.done_when = Some(new.clone()),
-            }
-        }
+        event.changes.iter().for_each(|change| todo.spec.change(change));
         Ok(())
     }
 
