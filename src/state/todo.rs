@@ -115,8 +115,7 @@ impl State {
             }
             Some(closed) => {
                 self.insert_todo(at, event.id, &closed.goal, &closed.spec, closed.epoch);
-                // What is under way goes on; everything else needs it again.
-                for other in self.todos.values_mut().filter(|other| other.claim.is_none()) {
+                for other in self.todos.values_mut() {
                     if other.spec.needs.contains(&event.id) {
                         other.unmet.insert(event.id);
                     }
@@ -162,7 +161,8 @@ impl State {
     pub(super) fn todo_cancelled(&mut self, event: &TodoCancelled) -> Fold {
         self.close_todo(event.id)?;
         for other in self.todos.values_mut() {
-            if other.unmet.remove(&event.id) {
+            // What is under way goes on.
+            if other.unmet.remove(&event.id) && other.claim.is_none() {
                 other.status = TodoStatus::Blocked { why: event.why.clone() };
             }
         }

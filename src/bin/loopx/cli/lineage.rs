@@ -73,6 +73,9 @@ pub enum Lineage {
         /// File to write [default: standard output]
         #[arg(long, short, value_name = "FILE")]
         output: Option<PathBuf>,
+        /// Replace the file if it exists
+        #[arg(long, requires = "output")]
+        force: bool,
     },
 }
 

@@ -191,6 +191,10 @@ fn people(ledger: &Ledger) -> Finding {
 }
 
 fn quarantine(root: &Path) -> Finding {
-    let kept = fs::read_dir(root.join("quarantine")).map(|files| files.count()).unwrap_or(0);
+    let kept = match fs::read_dir(root.join("quarantine")) {
+        Ok(files) => files.map(|_| 1).sum(),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => 0,
+        Err(error) => return finding("quarantine", false, error.to_string(), None),
+    };
     finding("quarantine", true, format!("{} of torn bytes kept", count(kept, "file")), None)
 }
