@@ -27,10 +27,13 @@ const FLOORS: &[(&str, &[&str])] = &[
     ("project", &["decide", "decimal", "event", "hash", "id", "ledger", "scope", "state", "text", "time"]),
     // Side column: I/O. A log knows records, not events.
     ("log", &["hash", "id", "limits", "record", "time"]),
-    ("snapshot", &["hash", "log", "state"]),
-    ("index", &["hash", "id", "log"]),
+    ("snapshot", &["hash", "id", "log", "state"]),
+    ("index", &["hash", "id", "log", "time"]),
     // Floor 5: the only module that sees both records and events.
-    ("ledger", &["decide", "event", "hash", "id", "log", "record", "snapshot", "state", "text", "time"]),
+    (
+        "ledger",
+        &["decide", "event", "hash", "id", "index", "log", "record", "snapshot", "state", "text", "time"],
+    ),
     // Floor 6: use cases.
     ("app", &["decide", "hash", "id", "ledger", "limits", "log"]),
 ];

@@ -78,6 +78,17 @@ pub enum GateOutcome {
     },
 }
 
+impl GateOutcome {
+    /// Whether the question is answered; "not now" is not an answer.
+    #[must_use]
+    pub const fn is_final(&self) -> bool {
+        match self {
+            Self::Approve | Self::Reject | Self::Choice { .. } => true,
+            Self::Defer => false,
+        }
+    }
+}
+
 /// `gate.decided`: by an owner, with a reason. Its record's actor is who decided.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -102,6 +102,16 @@ impl TodoSpec {
             write: Vec::new(),
         }
     }
+
+    /// Changes one field.
+    pub fn change(&mut self, change: &TodoChange) {
+        match change {
+            TodoChange::Title { new, .. } => self.title = new.clone(),
+            TodoChange::Priority { new, .. } => self.priority = *new,
+            TodoChange::DoneWhen { new, .. } => self.done_when = Some(new.clone()),
+            TodoChange::Needs { new, .. } => self.needs.clone_from(new),
+        }
+    }
 }
 
 /// `todo.added`.

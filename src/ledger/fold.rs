@@ -85,18 +85,21 @@ impl<'a> Entry<'a> {
     }
 }
 
-/// Folds every record that `read` yields after `from`. `visit` sees each with the state before it.
+/// What sees each record that is folded, with the state before it and the place just after it.
+pub(super) type Fold<'f> = dyn FnMut(&State, &Entry<'_>, &Cursor) + 'f;
+
+/// Folds every record that `read` yields after `from`.
 pub(super) fn catch_up(
     read: impl Fn(&Cursor, &mut Visit<'_>) -> Result<Tail, LogError>,
     state: &mut State,
     from: Cursor,
-    visit: &mut dyn FnMut(&State, &Entry<'_>),
+    visit: &mut Fold<'_>,
 ) -> Result<(Tail, Cursor), LedgerError> {
     let mut cursor = from;
     let mut failure = None;
     let tail = read(&from, &mut |record, after| {
         let folded = Entry::of(record).and_then(|entry| {
-            visit(state, &entry);
+            visit(state, &entry, after);
             state.apply(&entry.at, &entry.events).map_err(LedgerError::from)
         });
         match folded {

@@ -4,6 +4,7 @@
 
 mod fold;
 mod lookup;
+mod names;
 mod submit;
 
 use std::ops::ControlFlow;
@@ -13,6 +14,8 @@ use std::sync::Arc;
 use ulid::Ulid;
 
 pub use fold::{Entry, LedgerError};
+use names::Names;
+pub use names::Past;
 pub use submit::{Answer, Committed, Receipt, Submission, SubmitError};
 
 use crate::event::{Event, LedgerCreated, codec};
@@ -46,6 +49,8 @@ pub struct Ledger {
     /// The record that the last snapshot stands on.
     snapshot: Seq,
     tail: Option<Tail>,
+    /// Where names occur.
+    names: Names,
 }
 
 impl Ledger {
@@ -78,6 +83,7 @@ impl Ledger {
     /// # Errors
     /// As [`Ledger::open`].
     pub fn start(log: Box<dyn Log>, root: Option<PathBuf>) -> Result<Self, LedgerError> {
+        let names = Names::new(root.as_deref());
         let mut ledger = Self {
             log,
             root,
@@ -86,6 +92,7 @@ impl Ledger {
             forgotten: Cursor::START,
             snapshot: Seq::ZERO,
             tail: None,
+            names,
         };
         if let Some((cursor, state)) = ledger.root.as_deref().and_then(snapshot::load) {
             (ledger.cursor, ledger.state, ledger.snapshot) = (cursor, Arc::new(state), cursor.seq);
@@ -106,9 +113,10 @@ impl Ledger {
     /// # Errors
     /// As [`Ledger::open`].
     pub fn refresh(&mut self) -> Result<(), LedgerError> {
-        let (log, state) = (&*self.log, Arc::make_mut(&mut self.state));
+        let (log, state, names) = (&*self.log, &mut self.state, &mut self.names);
         let read = |from: &Cursor, visit: &mut crate::log::Visit<'_>| log.read(from, visit);
-        let (tail, cursor) = fold::catch_up(read, state, self.cursor, &mut |_, _| {})?;
+        let mut note = |_: &State, entry: &Entry<'_>, end: &Cursor| names.see(entry, end);
+        let (tail, cursor) = fold::catch_up(read, Arc::make_mut(state), self.cursor, &mut note)?;
         self.cursor = cursor;
         self.tail = Some(tail);
         Ok(())
@@ -151,7 +159,7 @@ impl Ledger {
                     _ => ControlFlow::Break(()),
                 })
             };
-            fold::catch_up(read, &mut state, Cursor::START, visit)?;
+            fold::catch_up(read, &mut state, Cursor::START, &mut |before, entry, _| visit(before, entry))?;
         }
         Ok(state)
     }
@@ -164,13 +172,15 @@ impl Ledger {
         Ok(self.log.read(from, visit)?.head)
     }
 
-    /// Writes a snapshot if enough has happened since the last one. A failure is of no consequence.
+    /// Writes a snapshot, and what the index lacks, if enough has happened since the last one. A failure is of no
+    /// consequence.
     pub fn save_snapshot_if_due(&mut self) {
         let Some(root) = &self.root else { return };
         if self.cursor.seq.0 >= self.snapshot.0 + snapshot::SNAPSHOT_EVERY
             && snapshot::save(root, &self.cursor, &self.state).is_ok()
         {
             self.snapshot = self.cursor.seq;
+            self.build_index_if_due();
         }
     }
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
+use super::names::Names;
 use super::{Entry, Env, Ledger, LedgerError, fold};
 use crate::decide::{self, Caller, Command, Context, Decided, Decision, History, Refusal};
 use crate::event::{Event, LedgerRecovered, LedgerSealed, codec};
@@ -196,10 +197,8 @@ impl Ledger {
     /// What a request came to when it landed: recomputed from the log, so it is the same for ever.
     fn committed_at(&self, seq: Seq) -> Result<Committed, LedgerError> {
         let mut found = None;
-        let state = self.replay(seq, &mut |_, entry| {
-            if entry.at.seq == seq {
-                found = Some((entry.at.clone(), entry.hash, entry.request.clone(), entry.events.clone()));
-            }
+        let state = self.state_at(seq, &mut |entry| {
+            found = Some((entry.at.clone(), entry.hash, entry.request.clone(), entry.events.clone()));
         })?;
         let (at, hash, request, events) = found.ok_or(LedgerError::Internal)?;
         let receipt = Receipt { seq, hash, request, duplicate: true };
@@ -208,18 +207,21 @@ impl Ledger {
 
     fn under_lock(&mut self, wait: &Wait<'_>, work: &mut Work<'_>) -> Result<Outcome, SubmitError> {
         let mut transaction = self.log.transaction(wait)?;
-        let (state, cursor) = (&mut self.state, &mut self.cursor);
+        let (state, cursor, names) = (&mut self.state, &mut self.cursor, &mut self.names);
         // A transaction begins by looking at the last record: if that is the one folded last, nothing is to be read.
         if *cursor != transaction.head() {
             let read = |from: &Cursor, visit: &mut Visit<'_>| transaction.read(from, visit);
             let folded = Arc::make_mut(state);
-            let (_, reached) =
-                fold::catch_up(read, folded, *cursor, &mut |before, entry| work.note(before, entry))?;
+            let mut note = |before: &State, entry: &Entry<'_>, end: &Cursor| {
+                work.note(before, entry);
+                names.see(entry, end);
+            };
+            let (_, reached) = fold::catch_up(read, folded, *cursor, &mut note)?;
             *cursor = reached;
         }
         // Ledger time is read once: what is decided and what is recorded stand at the same instant.
         let now = (work.env.now)().max(state.now);
-        let mut tip = Tip { transaction: &mut *transaction, state, cursor, env: work.env, now };
+        let mut tip = Tip { transaction: &mut *transaction, state, cursor, names, env: work.env, now };
         tip.record_recovery()?;
         if let Some((request, known)) = work.known.take() {
             return Ok(Outcome::Known(request, known));
@@ -271,6 +273,7 @@ struct Tip<'a, 'log> {
     transaction: &'a mut (dyn Transaction + 'log),
     state: &'a mut Arc<State>,
     cursor: &'a mut Cursor,
+    names: &'a mut Names,
     env: &'a Env<'a>,
     /// Ledger time: never before the last record.
     now: Timestamp,
@@ -300,12 +303,14 @@ impl Tip<'_, '_> {
         let mut line = Vec::with_capacity(body.len() + 512);
         let hash = draft.write(&mut line).map_err(LedgerError::Frame)?;
         Arc::make_mut(self.state).apply(&at, &events).map_err(LedgerError::from)?;
+        let prev = self.cursor.hash;
         *self.cursor = self.transaction.append(self.cursor, &line).map_err(|error| match error {
             AppendError::NotStored(error) => SubmitError::from(error),
             AppendError::Unknown(error) => SubmitError::Unknown { request: request.clone(), error },
             // The lock is held and the state was just caught up, so nobody can have come between.
             AppendError::Conflict { .. } => LedgerError::Internal.into(),
         })?;
+        self.names.note(prev, &request, &events, line.len(), self.cursor);
         let receipt = Receipt { seq: at.seq, hash, request, duplicate: false };
         Ok(Committed { receipt, at, events, state: Arc::clone(self.state) })
     }

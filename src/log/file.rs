@@ -12,10 +12,10 @@ use super::error::LogError;
 use super::head::Head;
 use super::layout::{self, Layout};
 use super::transaction::FileTransaction;
-use super::{Cursor, Log, Pending, Tail, Transaction, Visit, Wait};
+use super::{Cursor, Log, Pending, Pick, Tail, Transaction, Visit, Wait};
 use crate::id::{LedgerId, Seq};
-use crate::record::Verdict;
 use crate::record::recover::Suffix;
+use crate::record::{Record, Verdict};
 
 /// How much of what a lock's holder says of itself is kept.
 const HOLDER_CHARS: usize = 120;
@@ -107,6 +107,10 @@ impl fmt::Debug for FileLog {
 impl Log for FileLog {
     fn read(&self, from: &Cursor, visit: &mut Visit<'_>) -> Result<Tail, LogError> {
         self.store.read(from, visit)
+    }
+
+    fn pick(&self, records: &[Pick], visit: &mut dyn FnMut(&Record<'_>)) -> Result<bool, LogError> {
+        self.store.pick(records, visit)
     }
 
     fn transaction(&self, wait: &Wait<'_>) -> Result<Box<dyn Transaction + '_>, LogError> {
