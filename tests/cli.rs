@@ -67,6 +67,10 @@ impl Run {
             let status = Command::new("cp").arg("-r").arg(self.project()).arg(&copy).status().unwrap();
             assert!(status.success());
             let (said, code) = self.shell(&command, &copy);
+            // A command that leaves something to be said is understood as far as that.
+            if said.contains("stands for words of your own") {
+                continue;
+            }
             if matches!(code, 1 | 2) || !(0..=13).contains(&code) {
                 self.problems.push(format!("`{script}` says `{command}`, which ends with {code}: {said}"));
             }
@@ -111,7 +115,15 @@ fn next_commands(printed: &str) -> Vec<String> {
     let mut found = Vec::new();
     for line in printed.lines() {
         let line = line.trim();
-        let told = ["hint: ", "then  ", "Only an owner can answer: ", "repair     "];
+        let told = [
+            "hint: ",
+            "then  ",
+            "or    ",
+            "resumes it: ",
+            "sets it: ",
+            "Only an owner can answer: ",
+            "repair     ",
+        ];
         let told = told.iter().find_map(|mark| line.split_once(mark).map(|(_, rest)| rest));
         let told = told.or_else(|| line.starts_with("loopx ").then_some(line));
         let Some(told) = told else { continue };

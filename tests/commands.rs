@@ -59,7 +59,7 @@ fn examples() -> Vec<(Value, Value)> {
     both(json!({"command":"todo.hand_over","todo":"T1","to":"b","why":"w"}), json!({"epoch":1}));
     both(
         json!({"command":"todo.update","todo":"T1"}),
-        json!({"title":"t","priority":"P0","done_when":"d","epoch":1}),
+        json!({"title":"t","priority":"P0","done_when":"d","drop_needs":["T2"],"epoch":1}),
     );
     both(json!({"command":"todo.complete","todo":"T1","close":{}}), json!({"close":close}));
     both(json!({"command":"todo.defer","todo":"T1","why":"w"}), json!({"until":at}));

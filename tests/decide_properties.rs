@@ -63,7 +63,12 @@ fn in_the_way(state: &State, goal: &str, me: &Me<'_>, id: TodoId, now: Timestamp
         },
         "blocked or deferred",
     );
-    unless(mine(id) || !todo.spec.needs.iter().any(|need| state.todos.contains_key(need)), "a need is open");
+    // Open needs are unmet, and so are closed ones that were never completed.
+    unless(
+        todo.spec.needs.iter().all(|n| !state.todos.contains_key(n) || todo.unmet.contains(n)),
+        "unmet lost",
+    );
+    unless(mine(id) || todo.unmet.is_empty(), "a need is not completed");
     unless(!state.gates.values().any(|gate| gate.blocks.todos.contains(&id)), "a gate");
     unless(todo.spec.class != TodoClass::UserAction, "a person's");
     unless(!todo.spec.excluded.iter().any(|agent| agent.as_str() == me.agent), "excluded");
@@ -109,7 +114,9 @@ fn slots_left(state: &State, goal: &str, me: &Me<'_>, now: Timestamp) -> Option<
             }
             _ => turn.pay_by,
         };
-        turn.goal.as_str() == goal && !me.is(&turn.holder) && until.is_some_and(|until| until > now)
+        turn.goal.as_str() == goal
+            && (!me.is(&turn.holder) || turn.completed)
+            && until.is_some_and(|until| until > now)
     });
     Some(allowed - i64::try_from(spent).unwrap() - i64::try_from(reserved.count()).unwrap())
 }
@@ -219,8 +226,8 @@ fn consistent(state: &State) -> Result<(), TestCaseError> {
             }
         }
         prop_assert!(
-            todo.unmet.iter().all(|need| state.todos.contains_key(need)),
-            "{id} waits for closed work"
+            todo.unmet.iter().all(|need| todo.spec.needs.contains(need)),
+            "{id} waits for what it does not need"
         );
         let gates: BTreeSet<_> = state
             .gates

@@ -100,6 +100,9 @@ pub fn init(dir: &Path, env: &Env<'_>, track: bool) -> Result<Ledger, LedgerErro
     if root.exists() && !root.is_dir() {
         return Err(LogError::WrongType { path: root }.into());
     }
+    if root.exists() && matches!(FileLog::open(&root), Err(LogError::NotALedger { .. })) {
+        return Err(LogError::WrongType { path: root }.into());
+    }
     if root.exists() {
         return Err(LogError::AlreadyExists { path: root }.into());
     }

@@ -13,12 +13,12 @@ pub const DIRECTORY: &str = ".loopx";
 pub fn find(start: &Path) -> Option<PathBuf> {
     for directory in start.ancestors() {
         let own = directory.join(DIRECTORY);
-        if is_there(&own.join("log")) {
+        if is_there(&own) {
             return Some(own);
         }
         if let Some(main) = main_worktree(directory) {
             let shared = main.join(DIRECTORY);
-            if is_there(&shared.join("log")) {
+            if is_there(&shared) {
                 return Some(shared);
             }
         }
@@ -26,11 +26,12 @@ pub fn find(start: &Path) -> Option<PathBuf> {
     None
 }
 
-/// Whether something is at `path`, or may be: a directory that may not be looked into is no reason to go on to another
+/// Whether something is at `path`, or may be. Whatever has the name of a ledger is meant, and what is wrong with it is
+/// for those who open it to say; a directory that may not be looked into is no reason to go on to another
 /// ledger.
 fn is_there(path: &Path) -> bool {
     let absent = |error: &Error| matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory);
-    fs::metadata(path).map_or_else(|error| !absent(&error), |_| true)
+    fs::symlink_metadata(path).map_or_else(|error| !absent(&error), |_| true)
 }
 
 /// The main worktree of the repository that `directory` is a linked worktree of. There `.git` is a file that names

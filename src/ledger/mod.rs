@@ -44,6 +44,8 @@ pub struct Ledger {
     /// Shared with what was [`Committed`] last; copied only if that is still held when the next record is folded.
     state: Arc<State>,
     cursor: Cursor,
+    /// Just after the last record that was folded when a request failed and the state was forgotten.
+    forgotten: Cursor,
     /// The record that the last snapshot stands on.
     snapshot: Seq,
     tail: Option<Tail>,
@@ -81,9 +83,16 @@ impl Ledger {
     /// # Errors
     /// As [`Ledger::open`].
     pub fn start(log: Box<dyn Log>, root: Option<PathBuf>) -> Result<Self, LedgerError> {
-        let names = Names::new(root.as_deref());
-        let (state, cursor) = (Arc::default(), Cursor::START);
-        let mut ledger = Self { log, root, state, cursor, snapshot: Seq::ZERO, tail: None, names };
+        let mut ledger = Self {
+            names: Names::new(root.as_deref()),
+            log,
+            root,
+            state: Arc::default(),
+            cursor: Cursor::START,
+            forgotten: Cursor::START,
+            snapshot: Seq::ZERO,
+            tail: None,
+        };
         if let Some((cursor, state)) = ledger.root.as_deref().and_then(snapshot::load) {
             (ledger.cursor, ledger.state, ledger.snapshot) = (cursor, Arc::new(state), cursor.seq);
         }

@@ -143,13 +143,13 @@ impl Ledger {
         submission: &Submission,
     ) -> Result<Answer, SubmitError> {
         let digest = submission.digest()?;
+        // First the fold, then a search as far as it goes: a record that lands later is seen under the lock, and whatever
+        // is found is among what is made durable before it is acknowledged.
+        self.refresh()?;
         if let Some(request) = &submission.request
-            && let Some(known) = self.find_request(request)?
+            && let Some(known) = self.requested(request)?
         {
             return self.known(request, known, digest);
-        }
-        if submission.request.is_none() {
-            self.refresh()?;
         }
         let history = self.history_of(&submission.command.todos())?;
         let mut work = Work { env, submission, digest, history, known: None };
@@ -162,19 +162,26 @@ impl Ledger {
             // A rule said no: nothing was touched, and the next request need not fold from genesis.
             Err(refused @ SubmitError::Refused(_)) => Err(refused),
             Err(error) => {
-                // The state may be ahead of the log, or partly changed: it is folded anew when it is needed.
+                // The state may be ahead of the log, or partly changed: it is folded anew when it is needed. What earlier
+                // requests appended still waits to be made durable.
+                self.forgotten = self.tip();
                 self.forget();
                 Err(error)
             }
         }
     }
 
-    /// Waits until everything this ledger has folded survives a loss of power.
+    /// Waits until everything this ledger has folded or appended survives a loss of power.
     ///
     /// # Errors
     /// As [`crate::log::Log::make_durable`].
     pub fn make_durable(&self, wait: &Wait<'_>) -> Result<Seq, LogError> {
-        self.log.make_durable(&self.cursor, wait)
+        self.log.make_durable(&self.tip(), wait)
+    }
+
+    /// Just after the last record that is folded, or was before the state was forgotten.
+    const fn tip(&self) -> Cursor {
+        if self.cursor.seq.0 < self.forgotten.seq.0 { self.forgotten } else { self.cursor }
     }
 
     fn known(&self, request: &RequestId, known: (Seq, Hash), digest: Hash) -> Result<Answer, SubmitError> {

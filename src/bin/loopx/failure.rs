@@ -137,7 +137,10 @@ fn next_step(refusal: &Refusal) -> Option<String> {
             "evidence" | "current evidence" => "loopx evidence list".to_owned(),
             _ => "loopx history".to_owned(),
         },
-        Refusal::NothingToChange | Refusal::OutOfRange { .. } => return None,
+        Refusal::NothingToChange | Refusal::OutOfRange { .. } | Refusal::InPast { .. } => return None,
+        Refusal::HeldAlready { on, .. } => format!("loopx lease renew {on}"),
+        Refusal::RowsNotShown { gate } => format!("loopx gate show {gate}"),
+        Refusal::OwnBaseline { evidence } => format!("loopx history {evidence}"),
         Refusal::Exists { what: "goal", .. } | Refusal::GoalAmbiguous { .. } => "loopx goal list".to_owned(),
         Refusal::NoGoal => "loopx start-goal --goal-text \"...\"".to_owned(),
         Refusal::GoalNotActive { goal, status: loopx::state::GoalStatus::Paused } => {
@@ -219,9 +222,7 @@ impl From<LedgerError> for Failure {
             LedgerError::Event { .. } | LedgerError::Inconsistent(_) | LedgerError::Envelope { .. } => {
                 Self::new("ledger.inconsistent", exit::DAMAGED, error.to_string()).hint("loopx verify")
             }
-            LedgerError::Identity { .. } => {
-                Self::new("ledger.identity", exit::DAMAGED, error.to_string()).hint("loopx connect")
-            }
+            LedgerError::Identity { .. } => Self::new("ledger.identity", exit::DAMAGED, error.to_string()),
             LedgerError::Frame(_) => Self::new("request.too_large", exit::REFUSED, error.to_string()),
             other => Self::new("internal", exit::IO, other.to_string()),
         }

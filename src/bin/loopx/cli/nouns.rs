@@ -266,6 +266,9 @@ pub struct TodoUpdate {
     /// New condition
     #[arg(long, value_name = "TEXT")]
     pub done_when: Option<Text>,
+    /// Todo that it no longer needs (repeat)
+    #[arg(long, value_name = "T3")]
+    pub drop_needs: Vec<TodoId>,
     /// Epoch under which it is held
     #[arg(long, value_name = "N")]
     pub epoch: Option<u64>,

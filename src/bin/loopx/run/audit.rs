@@ -283,15 +283,18 @@ fn anchor(session: &Session<'_>, text: &str) -> Result<Anchor, Failure> {
 }
 
 #[derive(Default)]
-struct Blobs {
-    sound: u64,
-    missing: Vec<Hash>,
-    altered: Vec<Hash>,
+pub(super) struct Blobs {
+    /// How many are there as they should be.
+    pub sound: u64,
+    /// Those that are not there.
+    pub missing: Vec<Hash>,
+    /// Those with another content.
+    pub altered: Vec<Hash>,
 }
 
 /// Every blob that a record names, read back. One that was never here (a digest given by hand, without its size) is
 /// no finding.
-fn blobs(root: &Path) -> Result<Blobs, Failure> {
+pub(super) fn blobs(root: &Path) -> Result<Blobs, Failure> {
     let ledger = Ledger::open(root)?;
     let mut named = std::collections::BTreeSet::new();
     ledger.replay(ledger.head().seq, &mut |_, entry: &Entry<'_>| {

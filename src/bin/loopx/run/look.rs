@@ -28,9 +28,21 @@ pub fn ready(session: &Session<'_>, args: &cli::Ready) -> Result<Output, Failure
     let title = |id: &loopx::id::TodoId| {
         state.todos.get(id).map(|todo| terminal(todo.spec.title.as_str())).unwrap_or_default()
     };
+    // What could run by itself may still be stopped as a whole: by a pause, a gate on everything, a quota.
+    let decided = session.ask(&ledger, decide::should_run)?;
     let mut text = String::new();
+    if decided.mode != decide::Mode::BoundedDelivery && !frontier.runnable.is_empty() {
+        text.push_str(&decision::quiet(&session.voice, state, &decided).text);
+    }
+    let mine = |id: &loopx::id::TodoId| {
+        state
+            .todos
+            .get(id)
+            .is_some_and(|todo| todo.claim.as_ref().is_some_and(|claim| claim.holder == decided.holder))
+    };
     for id in &frontier.runnable {
-        text.push_str(&format!("{id}  {}\n", title(id)));
+        let mark = if mine(id) { "  yours already" } else { "" };
+        text.push_str(&format!("{id}  {}{mark}\n", title(id)));
     }
     if frontier.runnable.is_empty() {
         text.push_str("nothing is ready\n");
@@ -52,7 +64,11 @@ pub fn ready(session: &Session<'_>, args: &cli::Ready) -> Result<Output, Failure
             json!({"id": id, "why": why})
         })
         .collect();
-    let output = Output::text(text).with("ready", value(&frontier.runnable)).with("waiting", waiting);
+    let output = Output::text(text)
+        .with("ready", value(&frontier.runnable))
+        .with("waiting", waiting)
+        .with("verdict", decided.verdict.word())
+        .with("mode", decided.mode.word());
     Ok(headed(output, &ledger))
 }
 
