@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use crate::event::{Event, LeaseTarget, TodoSpec, goal_end};
+use crate::event::{Event, LeaseTarget, TodoChange, TodoSpec, goal_end};
 use crate::id::{Actor, GoalId, Seq, TodoId, TurnId};
 use crate::state::{At, State};
 
@@ -91,18 +91,25 @@ impl Course {
             keys.insert(goal_end(goal));
             keys.extend(spec.needs.iter().map(ToString::to_string));
         };
-        let mut turns = Vec::new();
+        let mut linked = Vec::new();
         for event in events {
             match event {
                 Event::TodoAdded(e) if e.id == id => told(&e.goal, &e.spec),
                 Event::TodoReopened(e) if e.id == id => {
                     e.closed.iter().for_each(|closed| told(&closed.goal, &closed.spec));
                 }
-                Event::TurnOpened(e) if e.todo == id => turns.push(e.id.to_string()),
+                Event::TurnOpened(e) if e.todo == id => linked.push(e.id.to_string()),
+                Event::TodoChanged(e) if e.id == id => {
+                    for change in &e.changes {
+                        if let TodoChange::Needs { new, .. } = change {
+                            linked.extend(new.iter().map(ToString::to_string));
+                        }
+                    }
+                }
                 _ => {}
             }
         }
-        keys.extend(turns);
+        keys.extend(linked);
         keys
     }
 

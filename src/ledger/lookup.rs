@@ -20,6 +20,11 @@ impl Ledger {
     /// As [`Ledger::open`].
     pub fn find_request(&mut self, request: &RequestId) -> Result<Option<(Seq, Hash)>, LedgerError> {
         self.refresh()?;
+        self.requested(request)
+    }
+
+    /// As [`Ledger::find_request`], as far as the fold goes.
+    pub(super) fn requested(&mut self, request: &RequestId) -> Result<Option<(Seq, Hash)>, LedgerError> {
         let mut found = BTreeMap::new();
         let wanted = BTreeSet::from([request_key(request)]);
         self.names.gather(&*self.log, &self.cursor, &wanted, &mut found)?;

@@ -83,8 +83,8 @@ impl Ledger {
     /// # Errors
     /// As [`Ledger::open`].
     pub fn start(log: Box<dyn Log>, root: Option<PathBuf>) -> Result<Self, LedgerError> {
-        let names = Names::new(root.as_deref());
         let mut ledger = Self {
+            names: Names::new(root.as_deref()),
             log,
             root,
             state: Arc::default(),
@@ -92,7 +92,6 @@ impl Ledger {
             forgotten: Cursor::START,
             snapshot: Seq::ZERO,
             tail: None,
-            names,
         };
         if let Some((cursor, state)) = ledger.root.as_deref().and_then(snapshot::load) {
             (ledger.cursor, ledger.state, ledger.snapshot) = (cursor, Arc::new(state), cursor.seq);

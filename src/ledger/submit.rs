@@ -143,14 +143,12 @@ impl Ledger {
         submission: &Submission,
     ) -> Result<Answer, SubmitError> {
         let digest = submission.digest()?;
-        // First the fold, then the search: a record that lands between them is seen by the search or, after the fold,
-        // under the lock. The other way round it would be seen by neither.
+        // First the fold, then a search as far as it goes: a record that lands later is seen under the lock, and whatever
+        // is found is among what is made durable before it is acknowledged.
         self.refresh()?;
         if let Some(request) = &submission.request
-            && let Some(known) = self.find_request(request)?
+            && let Some(known) = self.requested(request)?
         {
-            // Found beyond the fold, it would not be among what is made durable before it is acknowledged.
-            self.refresh()?;
             return self.known(request, known, digest);
         }
         let history = self.history_of(&submission.command.todos())?;

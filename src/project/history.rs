@@ -182,8 +182,6 @@ impl<'s> Thread<'s> {
                     }
                 }
             }
-            Event::EvidenceInvalidated(e) => self.met.retain(|_, by| *by != e.id),
-            Event::EvidenceSuperseded(e) => self.met.retain(|_, by| *by != e.id),
             _ => {}
         }
     }
