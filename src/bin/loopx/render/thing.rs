@@ -180,14 +180,19 @@ pub fn leaves(name: &str) -> bool {
 }
 
 /// A thing as it last was, with how it ended in place of what no longer holds.
-pub fn ended(mut object: Value, lines: &[Line]) -> Value {
+pub fn ended(id: &str, mut object: Value, lines: &[Line]) -> Value {
+    let noun = match id.chars().next() {
+        Some(loopx::id::GateId::LETTER) => "gate",
+        Some(loopx::id::TurnId::LETTER) => "turn",
+        _ => "todo",
+    };
     let kinds = lines
         .iter()
         .rev()
         .flat_map(|line| line.events.iter().rev().map(move |event| (line.seq, event.kind())));
     let end = kinds.into_iter().find_map(|(seq, kind)| {
-        let (_, word) = kind.split_once('.')?;
-        let ends = ["completed", "superseded", "cancelled", "abandoned", "decided", "withdrawn", "closed"];
+        let word = kind.strip_prefix(noun)?.strip_prefix('.')?;
+        let ends = ["completed", "superseded", "cancelled", "decided", "withdrawn", "closed"];
         ends.contains(&word).then_some((seq, word))
     });
     if let (Value::Object(fields), Some((seq, word))) = (&mut object, end) {

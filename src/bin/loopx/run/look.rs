@@ -249,7 +249,7 @@ pub fn show(session: &Session<'_>, id: &str, as_of: Option<AsOf>) -> Result<Outp
     }
     let object = match now {
         Some(now) => Some(now),
-        None => last(&ledger, id, &lines)?.map(|object| thing::ended(object, &lines)),
+        None => last(&ledger, id, &lines)?.map(|object| thing::ended(id, object, &lines)),
     };
     let mut text =
         format!("{}{}\n", terminal(id), if open || object.is_none() { "" } else { "  as it last was" });
