@@ -182,8 +182,8 @@ pub fn leaves(name: &str) -> bool {
 /// A thing as it last was, with how it ended in place of what no longer holds.
 pub fn ended(id: &str, mut object: Value, lines: &[Line]) -> Value {
     let noun = match id.chars().next() {
-        Some(loopx::id::GateId::LETTER) => "gate",
-        Some(loopx::id::TurnId::LETTER) => "turn",
+        Some(GateId::LETTER) => "gate",
+        Some(TurnId::LETTER) => "turn",
         _ => "todo",
     };
     let kinds = lines
