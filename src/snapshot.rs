@@ -64,10 +64,8 @@ pub fn kept(root: &Path) -> Vec<(Seq, PathBuf)> {
 /// The last snapshot that stands on `seq` or before it and holds. The caller still has to find its cursor in the log.
 #[must_use]
 pub fn load_before(root: &Path, seq: Seq) -> Option<(Cursor, State)> {
-    let newest = load(root).filter(|(cursor, _)| cursor.seq <= seq);
-    let earlier =
-        || kept(root).into_iter().rev().filter(|(at, _)| *at <= seq).find_map(|(_, path)| read(&path));
-    newest.or_else(earlier).filter(|(cursor, _)| cursor.seq <= seq)
+    let earlier = || kept(root).into_iter().rev().filter(|(at, _)| *at <= seq);
+    read(&path(root), seq).or_else(|| earlier().find_map(|(_, path)| read(&path, seq)))
 }
 
 /// Keeps the newest snapshot, which was just written, if it is far enough from the last one kept.
@@ -95,17 +93,20 @@ fn keep(root: &Path, cursor: &Cursor, bytes: usize) -> std::io::Result<()> {
 /// the log.
 #[must_use]
 pub fn load(root: &Path) -> Option<(Cursor, State)> {
-    read(&path(root))
+    read(&path(root), Seq(u64::MAX))
 }
 
-/// The snapshot in a file, if it holds.
-fn read(path: &Path) -> Option<(Cursor, State)> {
+/// The snapshot in a file, if it holds and stands on `most` or before it.
+fn read(path: &Path, most: Seq) -> Option<(Cursor, State)> {
     let bytes = fs::read(path).ok()?;
     let split = bytes.iter().position(|&byte| byte == b'\n')?;
     let (header, body) = bytes.split_at_checked(split)?;
     let body = body.get(1..)?;
     let header: Header = serde_json::from_slice(header).ok()?;
-    if header.format != 1 || header.reducer != REDUCER || Hash::state(body) != header.digest {
+    if header.format != 1 || header.reducer != REDUCER || header.cursor.seq > most {
+        return None;
+    }
+    if Hash::state(body) != header.digest {
         return None;
     }
     // As text: checked once to be UTF-8, not string by string.

@@ -329,7 +329,7 @@ fn verification_can_be_watched_and_stopped() {
     }
     drop(transaction);
     let mut seen = Vec::new();
-    let options = VerifyOptions { against: None, digests: true };
+    let options = VerifyOptions { against: None, digests: true, hands: None };
     let report = verify(&root, &options, &mut |seq, _| {
         seen.push(seq.0);
         ControlFlow::Continue(())

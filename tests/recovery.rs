@@ -351,11 +351,11 @@ fn rewritten_history_is_found_by_every_memory_of_it() {
     fs::remove_file(head_path(&root)).unwrap();
     assert_eq!(check(&root).verdict, Verdict::Adopt, "without an anchor the chain proves consistency only");
     let against = loopx::log::Anchor { seq: Seq(4), hash: all[3].0.hash };
-    let options = VerifyOptions { against: Some(against), digests: true };
+    let options = VerifyOptions { against: Some(against), digests: true, hands: None };
     let report = verify(&root, &options, &mut |_, _| ControlFlow::Continue(())).unwrap();
     assert!(matches!(report.error(), Some(LogError::Rewritten { seq: Seq(4), .. })));
     let against = loopx::log::Anchor { seq: Seq(9), hash: all[3].0.hash };
-    let options = VerifyOptions { against: Some(against), digests: true };
+    let options = VerifyOptions { against: Some(against), digests: true, hands: None };
     let report = verify(&root, &options, &mut |_, _| ControlFlow::Continue(())).unwrap();
     assert!(matches!(report.error(), Some(LogError::RolledBack { have: Seq(4), expected: Seq(9) })));
 }

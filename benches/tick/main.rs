@@ -11,6 +11,7 @@ mod workload;
 
 use std::fs;
 use std::io::Write;
+use std::num::NonZero;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -182,10 +183,8 @@ fn in_process(size: Size, root: &Path, log: &Log) {
                 std::hint::black_box(Hash::record(preimage));
             }
         }),
-        Contestant::whole("verify", || {
-            let report = verify(root, &VerifyOptions::default(), &mut |_, _| ControlFlow::Continue(()));
-            assert!(report.expect("it can be read").error().is_none());
-        }),
+        Contestant::whole("verify, one thread", || verified(root, 1)),
+        Contestant::whole("verify, two threads", || verified(root, 2)),
         Contestant::whole("replay", || {
             let state = ledger.replay(ledger.head().seq, &mut |_, _| {}).expect("it folds");
             assert_eq!(state.seq, ledger.head().seq);
@@ -194,13 +193,20 @@ fn in_process(size: Size, root: &Path, log: &Log) {
     let times = interleave(size.rounds, &mut contestants);
     print(&times);
     // A share of the speed of BLAKE3 is a ratio of times the other way round.
-    ratio(&times, "BLAKE3 alone", "verify");
+    ratio(&times, "BLAKE3 alone", "verify, one thread");
+    ratio(&times, "verify, one thread", "verify, two threads");
     ratio(&times, "BLAKE3 alone", "replay");
     for (name, middle, _) in times.rows() {
         let speed = log.text.len() as f64 / middle / 1e6;
         let (records, events) = (log.records as f64 / middle / 1e3, log.events as f64 / middle / 1e3);
         println!("{name:<28}{speed:>9.0} MB/s{records:>9.0} k records/s{events:>9.0} k events/s");
     }
+}
+
+fn verified(root: &Path, hands: usize) {
+    let options = VerifyOptions { hands: NonZero::new(hands), ..VerifyOptions::default() };
+    let report = verify(root, &options, &mut |_, _| ControlFlow::Continue(()));
+    assert!(report.expect("it can be read").error().is_none());
 }
 
 fn print(times: &Times) {

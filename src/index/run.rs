@@ -38,6 +38,8 @@ pub struct Entry {
 #[derive(Debug)]
 pub struct Run {
     path: PathBuf,
+    /// Kept open: a run that was merged meanwhile can still be read.
+    file: File,
     span: Span,
     count: usize,
     fences: Vec<Fence>,
@@ -181,7 +183,7 @@ impl Run {
             Some(Fence { key, digest: digest.try_into().ok()? })
         };
         let fences = fences.chunks_exact(FENCE_BYTES).map(fence).collect::<Option<Vec<_>>>()?;
-        Some(Self { path: path.to_owned(), span, count, fences })
+        Some(Self { path: path.to_owned(), file, span, count, fences })
     }
 
     pub(super) const fn span(&self) -> &Span {
@@ -223,7 +225,7 @@ impl Run {
     fn block(&self, at: usize) -> Option<Vec<Entry>> {
         let start = HEADER_BYTES + self.fences.len() * FENCE_BYTES + at * BLOCK_BYTES;
         let length = (self.count - at * BLOCK_ENTRIES).min(BLOCK_ENTRIES) * ENTRY_BYTES;
-        let mut file = File::open(&self.path).ok()?;
+        let mut file = &self.file;
         file.seek(SeekFrom::Start(u64::try_from(start).ok()?)).ok()?;
         let mut block = vec![0; length];
         file.read_exact(&mut block).ok()?;

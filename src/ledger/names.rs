@@ -119,12 +119,6 @@ impl Names {
         if let Some(found) = self.find(wanted) {
             return Ok(found);
         }
-        // Another process has merged runs since they were opened.
-        self.restart(self.open());
-        self.catch_up(log, head.seq)?;
-        if let Some(found) = self.find(wanted) {
-            return Ok(found);
-        }
         // A block does not hold.
         self.restart(Index::default());
         self.catch_up(log, head.seq)?;

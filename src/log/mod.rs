@@ -6,6 +6,7 @@ mod disk;
 mod durable;
 mod error;
 mod file;
+mod hands;
 mod head;
 mod layout;
 mod memory;
@@ -29,7 +30,7 @@ use crate::time::Timestamp;
 pub use error::{AppendError, Damage, LogError, Place, Refused};
 pub use file::FileLog;
 pub use memory::MemoryLog;
-pub use verify::{Anchor, SegmentInfo, VerifyOptions, VerifyReport, verify};
+pub use verify::{Anchor, SegmentInfo, VerifyOptions, VerifyReport, inspect, verify};
 
 /// A place in a log, just after a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -8,7 +8,7 @@ use super::error::LogError;
 use super::file::Store;
 use super::head::{Head, Spot};
 use super::layout::segment_of_name;
-use super::{Cursor, Visit};
+use super::{Cursor, Visit, hands};
 use crate::id::Seq;
 use crate::limits::{RECORD_MAX_BYTES, SEGMENT_MAX_BYTES};
 use crate::record::recover::{Appended, Suffix};
@@ -37,6 +37,8 @@ pub(super) struct Walker<'s> {
     durable: Option<Mark>,
     appended: Option<Appended>,
     poisoned: bool,
+    /// How many threads verify.
+    hands: usize,
 }
 
 /// Where a walk ended.
@@ -60,6 +62,7 @@ impl<'s> Walker<'s> {
             durable: None,
             appended: None,
             poisoned: false,
+            hands: 1,
         };
         if from.seq == Seq::ZERO {
             walker.cursor = Cursor::START;
@@ -116,14 +119,16 @@ impl<'s> Walker<'s> {
         let failed = |error| LogError::reading("read", &self.store.layout.segment(self.segment), error);
         let ahead = file.len().map_err(failed)?.saturating_sub(self.offset);
         // One byte more than there is, so that the first read also meets the end of a short tail.
-        let mut buffer = vec![0; usize::try_from(ahead).unwrap_or(CHUNK_BYTES).min(CHUNK_BYTES) + 1];
+        let chunk = if self.hands > 1 { self.hands * hands::PART_BYTES } else { CHUNK_BYTES };
+        let mut buffer = vec![0; usize::try_from(ahead).unwrap_or(chunk).min(chunk) + 1];
         let mut carried = 0;
         loop {
             let room = buffer.get_mut(carried..).unwrap_or_default();
             let wanted = room.len();
-            let count = read_full(file, room, self.offset + carried as u64).map_err(|error| {
-                LogError::reading("read", &self.store.layout.segment(self.segment), error)
-            })?;
+            let count =
+                hands::read_with(self.hands, file, room, self.offset + carried as u64).map_err(|error| {
+                    LogError::reading("read", &self.store.layout.segment(self.segment), error)
+                })?;
             let filled = carried + count;
             let (end, stop) = self.step(buffer.get(..filled).unwrap_or_default(), visit);
             let at_end = count < wanted;
@@ -147,10 +152,10 @@ impl<'s> Walker<'s> {
 
     /// Walks over `bytes`, which start at `self.offset`.
     fn step(&mut self, bytes: &[u8], visit: &mut Visit<'_>) -> (usize, Stop) {
-        let Self { cursor, segment, offset, sealed, dur, durable, appended, .. } = self;
+        let Self { cursor, segment, offset, sealed, dur, durable, appended, hands, .. } = self;
         let start = *offset;
         let mut link = cursor.link();
-        let walked = survey::walk(&mut link, bytes, &mut |record, end| {
+        let walked = hands::walk_with(*hands, &mut link, bytes, &mut |record, end| {
             *cursor = Cursor {
                 seq: record.seq(),
                 hash: record.hash(),
@@ -214,7 +219,17 @@ pub(super) struct Found<'s> {
 impl Store {
     /// Reads from `from` to the end without a lock, and judges what it found; a bad verdict only if it lasts.
     pub(super) fn survey(&self, from: &Cursor, visit: &mut Visit<'_>) -> Result<Found<'_>, LogError> {
-        let mut walker = Walker::new(self, from)?;
+        self.survey_with(1, from, visit)
+    }
+
+    /// As [`Store::survey`], verifying on so many threads.
+    pub(super) fn survey_with(
+        &self,
+        hands: usize,
+        from: &Cursor,
+        visit: &mut Visit<'_>,
+    ) -> Result<Found<'_>, LogError> {
+        let mut walker = Walker { hands, ..Walker::new(self, from)? };
         let mut looks = 1;
         loop {
             walker.remember(&self.read_head()?);

@@ -1,12 +1,13 @@
 //! The whole log from disk: bytes, chain and marks.
 
+use std::num::NonZero;
 use std::ops::ControlFlow;
 use std::path::Path;
 
 use super::disk::How;
 use super::error::LogError;
 use super::file::{FileLog, Store, pending};
-use super::{Cursor, Pending};
+use super::{Cursor, Pending, Visit, hands};
 use crate::hash::Hash;
 use crate::id::{LedgerId, Seq};
 use crate::record::Verdict;
@@ -29,6 +30,8 @@ pub struct VerifyOptions {
     pub against: Option<Anchor>,
     /// Whether to compute each segment's digest.
     pub digests: bool,
+    /// How many threads verify; as many as there are processors unless told otherwise.
+    pub hands: Option<NonZero<usize>>,
 }
 
 /// A segment of a verified log.
@@ -73,8 +76,8 @@ impl VerifyReport {
     }
 }
 
-/// Verifies the ledger at `root`, the `.loopx` directory, without a lock and without changing anything. `progress` is
-/// called now and then with the number of records and bytes so far, and stops the work by breaking.
+/// Verifies the ledger at `root`, the `.loopx` directory, without a lock and without changing anything, on all processors.
+/// `progress` is called now and then with the number of records and bytes so far, and stops the work by breaking.
 ///
 /// # Errors
 /// [`LogError`] if the log cannot be read, [`LogError::Interrupted`] if `progress` broke off. What is wrong with its content is in the report.
@@ -83,12 +86,29 @@ pub fn verify(
     options: &VerifyOptions,
     progress: &mut dyn FnMut(Seq, u64) -> ControlFlow<()>,
 ) -> Result<VerifyReport, LogError> {
+    let mut bytes = 0;
+    inspect(root, options, &mut |record, cursor| {
+        bytes += record.line().len() as u64 + 1;
+        if cursor.seq.0 % 4096 == 0 { progress(cursor.seq, bytes) } else { ControlFlow::Continue(()) }
+    })
+}
+
+/// As [`verify`], with a look at every record of the sound, chained prefix, in order.
+///
+/// # Errors
+/// As [`verify`].
+pub fn inspect(
+    root: &Path,
+    options: &VerifyOptions,
+    visit: &mut Visit<'_>,
+) -> Result<VerifyReport, LogError> {
+    let hands = options.hands.map_or_else(hands::all, NonZero::get);
     let log = FileLog::open(root)?;
     let store = &log.store;
     let mut segments: Vec<SegmentInfo> = Vec::new();
     let mut anchored = None;
     let mut bytes = 0;
-    let found = store.survey(&Cursor::START, &mut |record, cursor| {
+    let found = store.survey_with(hands, &Cursor::START, &mut |record, cursor| {
         let length = record.line().len() as u64 + 1;
         bytes += length;
         match segments.last_mut().filter(|info| info.first == cursor.segment) {
@@ -103,7 +123,7 @@ pub fn verify(
         if options.against.is_some_and(|anchor| anchor.seq == cursor.seq) {
             anchored = Some(cursor.hash);
         }
-        if cursor.seq.0 % 4096 == 0 { progress(cursor.seq, bytes) } else { ControlFlow::Continue(()) }
+        visit(record, cursor)
     })?;
     let walker = &found.walker;
     let (head, durable, segment) = (walker.cursor, walker.known_durable(), walker.segment);

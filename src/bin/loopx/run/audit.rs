@@ -9,9 +9,10 @@ use loopx::app::blob::{self, BlobState};
 use loopx::event::Event;
 use loopx::hash::Hash;
 use loopx::id::Seq;
-use loopx::ledger::{Entry, Ledger};
+use loopx::ledger::{Entry, Ledger, LedgerError};
 use loopx::log::{Anchor, Cursor, VerifyOptions, VerifyReport};
 use loopx::project::history::Line;
+use loopx::record::Record;
 use loopx::snapshot;
 use serde_json::{Value, json};
 
@@ -178,18 +179,28 @@ pub fn verify(session: &Session<'_>, args: &cli::Verify) -> Result<Output, Failu
     let started = Instant::now();
     let root = session.root()?;
     let against = args.against.as_deref().map(|text| anchor(session, text)).transpose()?;
-    let options = VerifyOptions { against, digests: args.segments };
+    let options = VerifyOptions { against, digests: args.segments, hands: None };
     let show = session.environment.stderr_is_terminal && !session.global.quiet;
-    let report = loopx::log::verify(&root, &options, &mut |seq, _| {
-        if show {
-            eprint!("\r{seq} records");
+    let mut kept = Kept::default();
+    let report = loopx::log::inspect(&root, &options, &mut |record, cursor| {
+        if show && cursor.seq.0 % 4096 == 0 {
+            eprint!("\r{} records", cursor.seq);
+        }
+        if !args.no_blobs {
+            kept.note(record);
         }
         ControlFlow::Continue(())
     })?;
     if let Some(error) = report.error() {
         return Err(error.into());
     }
-    let blobs = if args.no_blobs { Blobs::default() } else { blobs(&root)? };
+    let blobs = if args.no_blobs {
+        Blobs::default()
+    } else {
+        // What no command can start from is not sound, whatever its hashes say.
+        Ledger::open(&root)?;
+        kept.check(&root)?
+    };
     let mut text = String::new();
     if args.segments {
         for info in &report.segments {
@@ -292,26 +303,55 @@ pub(super) struct Blobs {
     pub altered: Vec<Hash>,
 }
 
-/// Every blob that a record names, read back. One that was never here (a digest given by hand, without its size) is
-/// no finding.
+/// Every blob that a record of the ledger names, read back.
 pub(super) fn blobs(root: &Path) -> Result<Blobs, Failure> {
     let ledger = Ledger::open(root)?;
-    let mut named = std::collections::BTreeSet::new();
-    ledger.replay(ledger.head().seq, &mut |_, entry: &Entry<'_>| {
-        named.extend(entry.events.iter().filter_map(|event| match event {
-            Event::EvidenceRecorded(e) => e.digest.filter(|_| e.bytes.is_some()),
-            Event::DatasetRegistered(e) => e.bytes.map(|_| e.digest),
-            Event::PromotionRecorded(e) => e.bytes.map(|_| e.artifact),
-            _ => None,
-        }));
+    let mut kept = Kept::default();
+    ledger.records(&Cursor::START, &mut |record, _| {
+        kept.note(record);
+        ControlFlow::Continue(())
     })?;
-    let mut blobs = Blobs::default();
-    for digest in named {
-        match blob::check(root, digest)? {
-            BlobState::Sound => blobs.sound += 1,
-            BlobState::Missing => blobs.missing.push(digest),
-            BlobState::Altered => blobs.altered.push(digest),
+    kept.check(root)
+}
+
+/// The blobs that records name. One that was never here (a digest given by hand, without its size) is none of them.
+#[derive(Default)]
+struct Kept {
+    named: std::collections::BTreeSet<Hash>,
+    failure: Option<LedgerError>,
+}
+
+impl Kept {
+    /// A record names a blob with its size; one without any is not read as events.
+    fn note(&mut self, record: &Record<'_>) {
+        let names_none =
+            std::str::from_utf8(record.events()).is_ok_and(|events| !events.contains("\"bytes\":"));
+        if names_none || self.failure.is_some() {
+            return;
+        }
+        match Entry::of(record) {
+            Ok(entry) => self.named.extend(entry.events.iter().filter_map(|event| match event {
+                Event::EvidenceRecorded(e) => e.digest.filter(|_| e.bytes.is_some()),
+                Event::DatasetRegistered(e) => e.bytes.map(|_| e.digest),
+                Event::PromotionRecorded(e) => e.bytes.map(|_| e.artifact),
+                _ => None,
+            })),
+            Err(error) => self.failure = Some(error),
         }
     }
-    Ok(blobs)
+
+    fn check(self, root: &Path) -> Result<Blobs, Failure> {
+        if let Some(error) = self.failure {
+            return Err(error.into());
+        }
+        let mut blobs = Blobs::default();
+        for digest in self.named {
+            match blob::check(root, digest)? {
+                BlobState::Sound => blobs.sound += 1,
+                BlobState::Missing => blobs.missing.push(digest),
+                BlobState::Altered => blobs.altered.push(digest),
+            }
+        }
+        Ok(blobs)
+    }
 }

@@ -1,0 +1,144 @@
+//! Snapshots and the index are hints: deleting, cutting or garbling any of their files changes no answer, only time.
+
+mod binary;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use binary::{feed, ledger, loopx, root, run};
+use loopx::ledger::Ledger;
+use loopx::snapshot;
+
+/// Turns, so that there are a few runs of the index and a snapshot that is kept.
+const TURNS: usize = 1_500;
+
+/// A ledger with much finished work, and a little that is open.
+fn worked() -> tempfile::TempDir {
+    let dir = ledger();
+    let mut lines = String::new();
+    for n in 1..=TURNS {
+        lines.push_str(&format!(
+            "{{\"command\":\"todo.add\",\"title\":\"t{n}\",\"request\":\"add-{n}\"}}\n\
+             {{\"command\":\"next\"}}\n\
+             {{\"command\":\"done\",\"todo\":\"T{n}\",\"close\":{{\"proof\":[{{\"kind\":\"note\",\"summary\":\"s\"}}],\
+             \"no_follow_up\":\"n\"}}}}\n"
+        ));
+    }
+    lines.push_str("{\"command\":\"todo.add\",\"title\":\"open\"}\n{\"command\":\"gate.open\",\"question\":\"q\",\"blocks_all\":true}\n");
+    let said = feed(dir.path(), &["append", "--stdin"], &lines);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    dir
+}
+
+/// What must stay the same, without how long it took.
+fn answers(dir: &Path) -> Vec<String> {
+    let asked: [&[&str]; 10] = [
+        &["status"],
+        &["quota", "should-run", "--json"],
+        &["history", "T7"],
+        &["show", "T700"],
+        &["show", "G1"],
+        &["show", "#118"],
+        &["history", "E1499", "--json"],
+        &["add", "t40", "--request", "add-40", "--json"],
+        &["replay", "--check", "--json"],
+        &["verify", "--json"],
+    ];
+    let answer = |arguments: &&[&str]| {
+        let output = loopx(dir, arguments).output().unwrap();
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let kept = text.lines().filter(|line| !line.starts_with("last change"));
+        format!("{arguments:?} {:?}\n{}", output.status.code(), kept.collect::<Vec<_>>().join("\n"))
+    };
+    let normal = |text: String| match text.split_once("\"now\":") {
+        Some((head, _)) => head.to_owned(),
+        None => text,
+    };
+    asked.iter().map(answer).map(normal).collect()
+}
+
+fn derived(dir: &Path) -> Vec<PathBuf> {
+    let files = ["snap", "idx"].map(|name| fs::read_dir(root(dir).join(name)).unwrap());
+    let mut files: Vec<PathBuf> = files.into_iter().flatten().map(|entry| entry.unwrap().path()).collect();
+    files.retain(|path| path.extension().is_some());
+    files.sort();
+    files
+}
+
+#[test]
+fn no_answer_depends_on_a_derived_file() {
+    let dir = worked();
+    let want = answers(dir.path());
+    for (answer, part) in want.iter().zip(["", "", "T7 completed", "as it last was", "blocks everything"]) {
+        assert!(answer.contains("Some(0)") && answer.contains(part), "{answer}");
+    }
+    assert!(want[7].contains("\"duplicate\":true"), "{}", want[7]);
+    let files = derived(dir.path());
+    assert!(files.len() >= 6, "{files:?}");
+    for path in &files {
+        let sound = fs::read(path).unwrap();
+        let flipped = |at: usize| {
+            let mut bytes = sound.clone();
+            bytes[at] ^= 0x10;
+            Some(bytes)
+        };
+        let middle = sound.len() / 2;
+        let garbled = [None, Some(sound[..middle].to_vec()), Some(Vec::new()), flipped(40), flipped(middle)];
+        for bytes in garbled.into_iter().chain([flipped(sound.len() - 3)]) {
+            match &bytes {
+                None => fs::remove_file(path).unwrap(),
+                Some(bytes) => fs::write(path, bytes).unwrap(),
+            }
+            assert_eq!(answers(dir.path()), want, "{}: {:?} bytes", path.display(), bytes.map(|b| b.len()));
+            fs::write(path, &sound).unwrap();
+        }
+    }
+    for name in ["snap", "idx"] {
+        fs::remove_dir_all(root(dir.path()).join(name)).unwrap();
+        assert_eq!(answers(dir.path()), want);
+    }
+}
+
+#[test]
+fn the_state_from_genesis_is_the_state_of_and_from_every_snapshot() {
+    let dir = worked();
+    let root = root(dir.path());
+    let ledger = Ledger::open(&root).unwrap();
+    let kept = snapshot::kept(&root);
+    assert!(!kept.is_empty());
+    let mut places: Vec<_> = kept.iter().map(|(seq, _)| *seq).collect();
+    places.push(snapshot::load(&root).unwrap().0.seq);
+    for seq in places {
+        let (cursor, state) = snapshot::load_before(&root, seq).unwrap();
+        assert_eq!(cursor.seq, seq);
+        assert_eq!(state, ledger.replay(seq, &mut |_, _| {}).unwrap());
+        let later = loopx::id::Seq(seq.0 + 5).min(ledger.head().seq);
+        assert_eq!(
+            ledger.state_at(later, &mut |_| {}).unwrap(),
+            ledger.replay(later, &mut |_, _| {}).unwrap()
+        );
+    }
+    assert_eq!(*ledger.state(), ledger.replay(ledger.head().seq, &mut |_, _| {}).unwrap());
+}
+
+#[test]
+fn what_was_derived_from_another_history_is_not_used() {
+    let dir = worked();
+    let other = ledger();
+    for name in ["snap", "idx"] {
+        let to = root(other.path()).join(name);
+        fs::create_dir_all(&to).unwrap();
+        for entry in fs::read_dir(root(dir.path()).join(name)).unwrap().flatten() {
+            fs::copy(entry.path(), to.join(entry.file_name())).unwrap();
+        }
+    }
+    let added = run(other.path(), &["add", "mine", "--request", "add-1"]).ok();
+    assert_eq!(added["receipt"]["duplicate"], false);
+    let shown = loopx(other.path(), &["history", "T1"]).output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&shown.stdout).lines().count(), 1);
+    assert_eq!(loopx(other.path(), &["history", "T2"]).output().unwrap().status.code(), Some(3));
+    Ledger::open(&root(other.path())).unwrap().build_index();
+    let mut ledger = Ledger::open(&root(other.path())).unwrap();
+    assert!(ledger.find_request(&"add-1".parse().unwrap()).unwrap().is_some());
+    assert!(ledger.find_request(&"add-2".parse().unwrap()).unwrap().is_none());
+}
