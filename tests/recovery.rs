@@ -57,17 +57,19 @@ fn write_lines(root: &Path, lines: &[Vec<u8>]) {
     overwrite(&segment(root, 1), &lines.concat());
 }
 
-/// A writer may go on: the prefix is as it was, the rest lies in quarantine, and a second recovery finds nothing.
+/// A writer may go on: the prefix is as it was, the rest lies in quarantine, and it is told of until something is recorded.
 fn recovers(root: &Path, prefix: &[u8], cut: &[u8]) {
     let log = FileLog::open(root).unwrap();
     let transaction = log.transaction(&WAIT).unwrap();
-    let recovered = transaction.recovered().unwrap().clone();
+    let [recovered] = transaction.recovered() else { panic!("{:?}", transaction.recovered()) };
+    let recovered = recovered.clone();
     assert_eq!((recovered.bytes, recovered.offset), (cut.len() as u64, prefix.len() as u64));
     drop(transaction);
     assert_eq!(fs::read(segment(root, 1)).unwrap(), prefix);
     assert!(quarantined(root).iter().any(|bytes| bytes == cut));
-    assert!(log.transaction(&WAIT).unwrap().recovered().is_none());
+    assert_eq!(log.transaction(&WAIT).unwrap().recovered(), [recovered], "as long as it is not on record");
     append_durably(&log, "after");
+    assert_eq!(log.transaction(&WAIT).unwrap().recovered(), []);
     assert_eq!(check(root).verdict, Verdict::Clean);
 }
 
@@ -329,7 +331,7 @@ fn records_that_head_does_not_know_are_adopted() {
         assert_eq!(check(&root).verdict, Verdict::Adopt);
         let log = FileLog::open(&root).unwrap();
         let transaction = log.transaction(&WAIT).unwrap();
-        assert_eq!((transaction.head().seq, transaction.recovered()), (Seq(5), None));
+        assert_eq!((transaction.head().seq, transaction.recovered()), (Seq(5), &[][..]));
         drop(transaction);
         assert_eq!(fs::read(segment(&root, 1)).unwrap(), before);
         assert_eq!(check(&root).verdict, Verdict::Clean);

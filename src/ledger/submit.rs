@@ -9,7 +9,7 @@ use crate::decide::{self, Caller, Command, Context, Decided, Decision, History, 
 use crate::event::{Event, LedgerRecovered, LedgerSealed, codec};
 use crate::hash::Hash;
 use crate::id::{Actor, RequestId, Seq};
-use crate::log::{AppendError, Cursor, LogError, Transaction, Visit, Wait};
+use crate::log::{AppendError, Cursor, LogError, Recovered, Transaction, Visit, Wait};
 use crate::record::{Draft, frame::seal_request};
 use crate::state::{At, State};
 use crate::text::Text;
@@ -299,28 +299,30 @@ impl Tip<'_, '_> {
         Ok(Committed { receipt, at, events, state: Arc::clone(self.state) })
     }
 
-    fn append_system(&mut self, request: RequestId, event: Event) -> Result<(), SubmitError> {
+    fn append_system(&mut self, request: RequestId, events: Vec<Event>) -> Result<(), SubmitError> {
         let digest = Hash::request(request.as_str().as_bytes());
-        self.append(Actor::System, request, digest, vec![event]).map(|_| ())
+        self.append(Actor::System, request, digest, events).map(|_| ())
     }
 
-    /// What recovery moved aside when this transaction began is part of history.
+    /// What recovery moved aside is part of history: all of it in one record, so that none is forgotten between two.
     fn record_recovery(&mut self) -> Result<(), SubmitError> {
-        let Some(recovered) = self.transaction.recovered().cloned() else { return Ok(()) };
-        let quarantine: Text = recovered.name.parse().map_err(|_| LedgerError::Internal)?;
-        let event = LedgerRecovered {
-            cut_bytes: recovered.bytes,
-            offset_bytes: recovered.offset,
-            quarantine,
-            segment: recovered.segment,
+        let event = |recovered: &Recovered| {
+            let quarantine: Text = recovered.name.parse().map_err(|_| LedgerError::Internal)?;
+            let Recovered { bytes: cut_bytes, offset: offset_bytes, segment, .. } = *recovered;
+            Ok(LedgerRecovered { cut_bytes, offset_bytes, quarantine, segment }.into())
         };
-        self.append_system(RequestId::from_ulid((self.env.ulid)()), event.into())
+        let events: Vec<Event> =
+            self.transaction.recovered().iter().map(event).collect::<Result<_, LedgerError>>()?;
+        if events.is_empty() {
+            return Ok(());
+        }
+        self.append_system(RequestId::from_ulid((self.env.ulid)()), events)
     }
 
     fn seal(&mut self) -> Result<(), SubmitError> {
         let segment = self.cursor.segment;
         let request = seal_request(segment).map_err(|_| LedgerError::Internal)?;
-        self.append_system(request, LedgerSealed { segment }.into())?;
+        self.append_system(request, vec![LedgerSealed { segment }.into()])?;
         self.transaction.rotate()?;
         Ok(())
     }

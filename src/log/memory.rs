@@ -144,8 +144,8 @@ impl Drop for MemoryTransaction<'_> {
 }
 
 impl Transaction for MemoryTransaction<'_> {
-    fn recovered(&self) -> Option<&Recovered> {
-        None
+    fn recovered(&self) -> &[Recovered] {
+        &[]
     }
 
     fn head(&self) -> Cursor {

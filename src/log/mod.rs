@@ -85,7 +85,7 @@ pub struct Pending {
     pub bytes: u64,
 }
 
-/// What a recovery moved aside when a transaction began.
+/// What a recovery moved aside.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Recovered {
     /// The sequence number that the cut record would have had.
@@ -145,8 +145,9 @@ pub trait Log: Send + Sync {
 
 /// The right to append, held until dropped.
 pub trait Transaction {
-    /// What was moved aside when this transaction began; the caller records it.
-    fn recovered(&self) -> Option<&Recovered>;
+    /// What was moved aside, by this transaction or by one that was killed, and is not on record yet: the caller records
+    /// all of it in the next record. Until there is one, every transaction says the same.
+    fn recovered(&self) -> &[Recovered];
 
     /// Just after the last record.
     fn head(&self) -> Cursor;

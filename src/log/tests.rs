@@ -275,8 +275,8 @@ fn a_short_write_that_cannot_be_taken_back_is_of_unknown_outcome_and_recovered_l
     bench.trial.heal();
     let transaction = bench.log.transaction(&WAIT).unwrap();
     assert_eq!(
-        transaction.recovered().map(|recovered| (recovered.seq, recovered.bytes)),
-        Some((Seq(2), 100))
+        transaction.recovered().iter().map(|recovered| (recovered.seq, recovered.bytes)).collect::<Vec<_>>(),
+        [(Seq(2), 100)]
     );
 }
 

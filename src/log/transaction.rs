@@ -22,7 +22,7 @@ pub(super) struct FileTransaction<'s> {
     active: Active,
     head: Cursor,
     durable: Seq,
-    recovered: Option<Recovered>,
+    recovered: Vec<Recovered>,
     holder: String,
 }
 
@@ -48,7 +48,7 @@ impl<'s> FileTransaction<'s> {
         let head = Head::read(&*head_file).map_err(|error| LogError::reading("read", &path, error))?;
         let holder = wait.holder.to_owned();
         if let Some((cursor, active, durable)) = at_mark(store, &head)? {
-            let recovered = None;
+            let recovered = Vec::new();
             return Ok(Self {
                 store,
                 _lock: lock,
@@ -62,7 +62,10 @@ impl<'s> FileTransaction<'s> {
         }
         let (cursor, active, durable, recovered) = put_right(store, wait)?;
         let begun = Self { store, _lock: lock, head_file, active, head: cursor, durable, recovered, holder };
-        begun.mark().map_err(|error| LogError::writing("write", &path, error))?;
+        // A mark would let the next transaction start without a look at what is still to be recorded.
+        if begun.recovered.is_empty() {
+            begun.mark().map_err(|error| LogError::writing("write", &path, error))?;
+        }
         Ok(begun)
     }
 
@@ -97,8 +100,8 @@ impl<'s> FileTransaction<'s> {
 }
 
 impl Transaction for FileTransaction<'_> {
-    fn recovered(&self) -> Option<&Recovered> {
-        self.recovered.as_ref()
+    fn recovered(&self) -> &[Recovered] {
+        &self.recovered
     }
 
     fn head(&self) -> Cursor {
@@ -189,9 +192,8 @@ fn at_mark(store: &Store, head: &Head) -> Result<Option<(Cursor, Active, Seq)>, 
 }
 
 /// Judges the tail by the table, and acts on the verdict until the log is clean.
-fn put_right(store: &Store, wait: &Wait<'_>) -> Result<(Cursor, Active, Seq, Option<Recovered>), LogError> {
+fn put_right(store: &Store, wait: &Wait<'_>) -> Result<(Cursor, Active, Seq, Vec<Recovered>), LogError> {
     let start = before_last_segment(store)?.unwrap_or(Cursor::START);
-    let mut recovered = None;
     loop {
         let mut walker = Walker::new(store, &start)?;
         walker.remember(&store.read_head()?);
@@ -201,12 +203,11 @@ fn put_right(store: &Store, wait: &Wait<'_>) -> Result<(Cursor, Active, Seq, Opt
             return Err(error);
         }
         match verdict {
-            Verdict::Torn { seq, offset, .. } => {
-                recovered = Some(set_aside(store, walker.segment, seq, offset)?)
-            }
+            Verdict::Torn { seq, offset, .. } => set_aside(store, walker.segment, seq, offset)?,
             Verdict::FinishRotation => drop(open_successor(store, &walker.cursor, wait)?),
             _ => {
                 let active = Active::open(store, walker.segment, false)?;
+                let recovered = unrecorded(store, &walker)?;
                 return Ok((walker.cursor, active, walker.known_durable(), recovered));
             }
         }
@@ -225,8 +226,8 @@ fn before_last_segment(store: &Store) -> Result<Option<Cursor>, LogError> {
 }
 
 /// Moves what follows `offset` to the quarantine: copied and synced before it is cut. Killed at any point, it may
-/// simply be done again.
-fn set_aside(store: &Store, segment: Seq, seq: Seq, offset: u64) -> Result<Recovered, LogError> {
+/// simply be done again: its name says that it is to be recorded, and HEAD that someone has to look.
+fn set_aside(store: &Store, segment: Seq, seq: Seq, offset: u64) -> Result<(), LogError> {
     let path = store.layout.segment(segment);
     let file =
         store.disk.open(&path, How::Append).map_err(|error| LogError::writing("open", &path, error))?;
@@ -239,8 +240,7 @@ fn set_aside(store: &Store, segment: Seq, seq: Seq, offset: u64) -> Result<Recov
         }
         Ok(()) | Err(_) => {}
     }
-    let name = format!("{:020}-{}.torn", seq.0, digest.short());
-    let copy = dir.join(&name);
+    let copy = dir.join(format!("{}{}{TORN}", torn_at(seq), digest.short()));
     let written = store.disk.open(&copy, How::Update).and_then(|file| {
         write_full(&*file, &bytes, 0)?;
         file.sync_all()
@@ -249,9 +249,50 @@ fn set_aside(store: &Store, segment: Seq, seq: Seq, offset: u64) -> Result<Recov
     for dir in [&dir, &store.layout.root] {
         store.disk.sync_dir(dir).map_err(|error| LogError::writing("sync", dir, error))?;
     }
+    let head = store.layout.head();
+    forget_append_mark(store).map_err(|error| LogError::writing("write", &head, error))?;
     let cut = file.truncate(offset).and_then(|()| file.sync_all());
-    cut.map_err(|error| LogError::writing("truncate", &path, error))?;
-    Ok(Recovered { seq, segment, offset, bytes: bytes.len() as u64, digest, name })
+    cut.map_err(|error| LogError::writing("truncate", &path, error))
+}
+
+/// Makes HEAD's append mark one of no boot: it is not taken as a start until the next append has written it anew.
+fn forget_append_mark(store: &Store) -> io::Result<()> {
+    let file = store.disk.open(&store.layout.head(), How::Update)?;
+    match Head::read(&*file)?.append {
+        Some(mark) => Head::write_append(&*file, &AppendMark { boot: String::new(), ..mark }),
+        None => Ok(()),
+    }
+}
+
+/// How the name of a torn record in the quarantine ends.
+const TORN: &str = ".torn";
+
+/// How the name of a torn record in the quarantine begins: with the number that it would have had.
+fn torn_at(seq: Seq) -> String {
+    format!("{:020}-", seq.0)
+}
+
+/// What lies in the quarantine under the number of the next record: had it been recorded, a record would have that
+/// number.
+fn unrecorded(store: &Store, walker: &Walker<'_>) -> Result<Vec<Recovered>, LogError> {
+    let dir = store.layout.quarantine();
+    let mut names = match store.disk.list(&dir) {
+        Ok(names) => names,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(LogError::reading("list", &dir, error)),
+    };
+    let (seq, segment, offset) = (walker.cursor.seq.next(), walker.segment, walker.offset);
+    names.retain(|name| name.starts_with(&torn_at(seq)) && name.ends_with(TORN));
+    names.sort_unstable();
+    let read = |name: String| {
+        let path = dir.join(&name);
+        let opened = store.disk.open(&path, How::Read);
+        let file = opened.map_err(|error| LogError::reading("open", &path, error))?;
+        let bytes = store.read_from(&*file, segment, 0)?;
+        let digest = Hash::blob(&bytes);
+        Ok(Recovered { seq, segment, offset, bytes: bytes.len() as u64, digest, name })
+    };
+    names.into_iter().map(read).collect()
 }
 
 /// Makes the sealed segment that ends at `head` durable, then creates its successor.
