@@ -9,10 +9,13 @@ mod file;
 mod head;
 mod layout;
 mod memory;
+mod roll;
 mod scan;
 mod transaction;
 mod verify;
 
+#[cfg(test)]
+mod simulated;
 #[cfg(test)]
 mod tests;
 
