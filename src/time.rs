@@ -200,6 +200,7 @@ impl fmt::Display for DurationMs {
         match seconds {
             0..60 => write!(f, "{}.{} s", seconds, self.0 % 1_000 / 100),
             60..3_600 => write!(f, "{} min", seconds / 60),
+            3_600..=86_400 if seconds % 3_600 < 60 => write!(f, "{} h", seconds / 3_600),
             3_600..86_400 => write!(f, "{} h {} min", seconds / 3_600, seconds % 3_600 / 60),
             _ => write!(f, "{} d {} h", seconds / 86_400, seconds % 86_400 / 3_600),
         }

@@ -67,6 +67,10 @@ impl Run {
             let status = Command::new("cp").arg("-r").arg(self.project()).arg(&copy).status().unwrap();
             assert!(status.success());
             let (said, code) = self.shell(&command, &copy);
+            // A command that leaves something to be said is understood as far as that.
+            if said.contains("stands for words of your own") {
+                continue;
+            }
             if matches!(code, 1 | 2) || !(0..=13).contains(&code) {
                 self.problems.push(format!("`{script}` says `{command}`, which ends with {code}: {said}"));
             }
@@ -85,7 +89,8 @@ impl Run {
             }
             out.push_str(match word.as_str() {
                 w if w.len() == 64 && is_hex(w) => "HASH",
-                w if w.len() == 8 && is_hex(w) && w.bytes().any(|b| b.is_ascii_alphabetic()) => "HASH8",
+                // The only numbers of eight digits in these scripts are limits of a lease.
+                w if w.len() == 8 && is_hex(w) && !["86400000", "90000000"].contains(&w) => "HASH8",
                 w if w.len() == 26 && w.starts_with("01") => "ULID",
                 w => w,
             });
@@ -110,7 +115,15 @@ fn next_commands(printed: &str) -> Vec<String> {
     let mut found = Vec::new();
     for line in printed.lines() {
         let line = line.trim();
-        let told = ["hint: ", "then  ", "Only an owner can answer: ", "repair     "];
+        let told = [
+            "hint: ",
+            "then  ",
+            "or    ",
+            "resumes it: ",
+            "sets it: ",
+            "Only an owner can answer: ",
+            "repair     ",
+        ];
         let told = told.iter().find_map(|mark| line.split_once(mark).map(|(_, rest)| rest));
         let told = told.or_else(|| line.starts_with("loopx ").then_some(line));
         let Some(told) = told else { continue };
@@ -247,4 +260,34 @@ scripts! {
     goals
     lineage
     checks
+}
+
+/// The help of a command begins with what the command does, in words; nowhere with its own name in code marks.
+#[test]
+fn every_help_says_what_the_command_does() {
+    let run = Run::new();
+    let mut left = vec![String::new()];
+    let mut seen = 0;
+    while let Some(path) = left.pop() {
+        let (help, code) = run.shell(&format!("loopx{path} --help"), &run.project());
+        assert_eq!(code, 0, "{path}");
+        let about = help.lines().next().unwrap();
+        assert!(
+            about.contains(' ')
+                || about == "Todos"
+                || about == "Goals"
+                || about == "Agents"
+                || about == "Evidence",
+            "{path}: {about}"
+        );
+        assert!(!about.starts_with('`'), "{path}: {about}");
+        let listed =
+            help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
+        let names = listed.filter_map(|line| line.strip_prefix("  ")?.split(' ').next());
+        left.extend(
+            names.filter(|name| !name.is_empty() && *name != "help").map(|name| format!("{path} {name}")),
+        );
+        seen += 1;
+    }
+    assert!(seen > 60, "{seen}");
 }

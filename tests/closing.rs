@@ -12,7 +12,7 @@ use loopx::hash::Hash;
 use loopx::id::{EvidenceId, Seq, TodoId, TurnId};
 use loopx::ledger::{Answer, Ledger, Submission, SubmitError};
 use loopx::log::FileLog;
-use loopx::state::Quota;
+use loopx::state::{At, Quota};
 use proptest::prelude::*;
 
 /// The two ways to complete a todo, with this close.
@@ -305,6 +305,49 @@ fn evidence_of_another_goal_or_of_a_failure_meets_no_criterion() {
 }
 
 #[test]
+fn a_measured_value_of_an_earlier_goal_of_the_name_meets_no_criterion() {
+    let mut world = World::new();
+    world.by("@ana", r#"{"command":"goal.start","name":"rose","objective":"o"}"#);
+    world.by(
+        "a",
+        r#"{"command":"lineage.metric","metric":"acc","direction":"maximize","unit":"ratio","title":"accuracy"}"#,
+    );
+    let digest = Hash::blob(b"data");
+    for json in [
+        format!(
+            r#"{{"command":"lineage.dataset","dataset":"d","digest":"{digest}","rows":1,"split":"dev","title":"t"}}"#
+        ),
+        r#"{"command":"lineage.hypothesis","text":"h"}"#.to_owned(),
+        r#"{"command":"lineage.experiment","tests":"H1","config":"c","datasets":["d"]}"#.to_owned(),
+        r#"{"command":"lineage.trial-start","experiment":"X1","seed":1}"#.to_owned(),
+        r#"{"command":"evidence.add","about":"goal/rose","kind":"metric","summary":"s","metric":{"trial":"R1","metric":"acc","dataset":"d","value":"1"}}"#.to_owned(),
+    ] {
+        world.by("a rose", json);
+    }
+    world.by("@ana rose", r#"{"command":"goal.abandon","why":"w"}"#);
+    world.by("@ana", r#"{"command":"goal.start","name":"rose","objective":"again","criteria":["c"]}"#);
+    assert!(world.state().evidence.contains_key(&EvidenceId(1)), "a row stays, since lineage cites it");
+    let refusal = world.refused("a rose", r#"{"command":"goal.accept","criterion":"A1","evidence":"E1"}"#);
+    assert_eq!(refusal.code(), "evidence.elsewhere");
+}
+
+#[test]
+fn a_record_that_would_void_or_pay_twice_does_not_fold() {
+    let mut world = World::with_todos(&["one"]);
+    world.next("a");
+    let paid = world.done("a", "T1");
+    let void = format!(r#"{{"command":"quota.void-slot","spend":{},"why":"w"}}"#, paid.at.seq);
+    let voided = world.by("@ana", void);
+    for mut again in [voided, paid] {
+        again.events.retain(|event| matches!(event, Event::QuotaVoided(_) | Event::QuotaSpent(_)));
+        assert_eq!(again.events.len(), 1);
+        let mut state = world.state().clone();
+        let at = At { seq: world.head().next(), ..again.at };
+        assert!(state.apply(&at, &again.events).is_err(), "{:?}", again.events);
+    }
+}
+
+#[test]
 fn a_goal_started_again_under_its_name_inherits_nothing() {
     let mut world = World::with_todos(&["old"]);
     slots(&mut world, r#"{"kind":"slots","slots":0}"#);
@@ -338,11 +381,12 @@ fn a_promotion_rests_on_a_yes_of_its_own_goal_and_on_rows_that_count() {
     let row = r#"{"command":"evidence.add","about":"R1","kind":"metric","summary":"0.95","metric":{"trial":"R1","metric":"acc","dataset":"iris-v1","value":"0.95"}}"#;
     world.by("a", row);
     world.by("a", row);
+    world.by("a", row);
     let gate = |world: &mut World, options: &str, outcome: &str| {
         world.by(
             "a",
             format!(
-                r#"{{"command":"gate.open","question":"Promote?","blocks":["T1"],"options":[{options}]}}"#
+                r#"{{"command":"gate.open","question":"Promote?","blocks":["T1"],"options":[{options}],"evidence":["E1","E2"]}}"#
             ),
         );
         let gate = world.state().minted.gates;
@@ -368,6 +412,9 @@ fn a_promotion_rests_on_a_yes_of_its_own_goal_and_on_rows_that_count() {
     assert_eq!(world.refused("a rose", promote(approved, "E1")).code(), "gate.not_approved");
     world.by("a", r#"{"command":"evidence.supersede","evidence":"E1","by":"E2","why":"measured again"}"#);
     assert_eq!(world.refused("a iris", promote(approved, "E1")).code(), "evidence.not_current");
+    assert_eq!(world.refused("a iris", promote(approved, "E3")).code(), "gate.rows_not_shown");
+    let against_itself = promote(approved, "E2").replace("}", r#","contrast":["E2"]}"#);
+    assert_eq!(world.refused("a iris", against_itself).code(), "promotion.own_baseline");
     world.by("a iris", promote(approved, "E2"));
     let refusal = world.refused("a iris", promote(approved, "E2"));
     assert_eq!(refusal.code(), "gate.not_approved", "an approval is used once");
@@ -583,7 +630,7 @@ fn the_window_slides_and_says_exactly_when_a_slot_is_free() {
         spends.push(world.now());
         world.pass(HOUR);
     }
-    let Refusal::QuotaExceeded { slots, allowed, spent, free_at } =
+    let Refusal::QuotaExceeded { slots, allowed, spent, free_at, .. } =
         world.refused("a", r#"{"command":"todo.claim","todo":"T3"}"#)
     else {
         panic!()
@@ -782,4 +829,63 @@ fn no_change_of_the_window_gives_budget_back() {
     window(&mut world, 30);
     assert_eq!(world.answer("a"), ("WAIT".to_owned(), 13));
     assert_eq!(world.state().quotas.values().next().unwrap().spent_slots(world.now()), 2);
+}
+
+#[test]
+fn what_a_close_waits_for_is_waited_for() {
+    let mut world = World::with_todos(&["one", "two"]);
+    world.by("a", r#"{"command":"gate.open","question":"Ship it?","blocks":["T2"]}"#);
+    world.by("a", r#"{"command":"next"}"#);
+    let past = r#"{"command":"done","todo":"T1","close":{"proof":[{"kind":"note","summary":"s"}],"wait_for":{"until":"2001-01-01T00:00:00.000000Z"}}}"#;
+    assert_eq!(world.refused("a", past).code(), "in_past");
+    let later = past.replace("2001", "2101");
+    world.by("a", later);
+    world.by("@ana", r#"{"command":"gate.decide","gate":"G1","outcome":{"is":"reject"},"why":"no"}"#);
+    world.by("@ana", r#"{"command":"todo.cancel","todo":"T2","why":"no"}"#);
+    let decision = world.decision("a");
+    assert_eq!(spell(&decision.verdict), "WAIT");
+    assert_eq!(decision.wake.at.unwrap().to_string(), "2101-01-01T00:00:00.000000Z");
+}
+
+#[test]
+fn completed_work_is_paid_for_even_if_its_agent_does_not_come_back_to_pay() {
+    let mut world = World::with_todos(&["one", "two"]);
+    slots(&mut world, r#"{"kind":"slots","slots":1}"#);
+    world.by("a", r#"{"command":"next"}"#);
+    let free = r#"{"command":"done","todo":"T1","close":{"proof":[{"kind":"note","summary":"s"}],"no_follow_up":"w"},"spend":{"slots":0}}"#;
+    assert_eq!(world.refused("a", free).code(), "out_of_range");
+    world.by("a", complete("T1"));
+    world.by("a", r#"{"command":"next"}"#);
+    let goal = "iris".parse().unwrap();
+    assert_eq!(world.state().quotas[&goal].total_slots, 1);
+    let decision = world.decision("a");
+    assert_eq!(decision.mode.word(), "quota_throttled");
+}
+
+#[test]
+fn what_needs_cancelled_work_waits_until_it_is_reopened_or_no_longer_needed() {
+    let mut world = World::with_todos(&["one"]);
+    world.by("a", r#"{"command":"todo.add","title":"two","needs":["T1"]}"#);
+    world.by("@ana", r#"{"command":"todo.cancel","todo":"T1","why":"no"}"#);
+    assert_eq!(spell(&world.decision("a").verdict), "PLAN");
+    world.by("@ana", r#"{"command":"todo.reopen","todo":"T1","why":"yes"}"#);
+    assert_eq!(spell(&world.decision("a").verdict), "RUN T1");
+    world.by("@ana", r#"{"command":"todo.cancel","todo":"T1","why":"no"}"#);
+    world.by("a", r#"{"command":"todo.update","todo":"T2","drop_needs":["T1"]}"#);
+    assert_eq!(spell(&world.decision("a").verdict), "RUN T2");
+}
+
+#[test]
+fn criteria_that_rest_on_withdrawn_evidence_are_reopened_by_an_event_of_their_own() {
+    let mut world = World::with_todos(&["one"]);
+    world.by("@ana", r#"{"command":"goal.change","add_criteria":["it works"],"reason":"r"}"#);
+    world.by("a", r#"{"command":"next"}"#);
+    let criterion =
+        world.state().goals.values().next().unwrap().criteria.keys().next_back().unwrap().to_string();
+    let close = r#"{"command":"done","todo":"T1","close":{"proof":[{"kind":"note","summary":"s"}],"meets":["@"],"no_follow_up":"w"}}"#;
+    world.by("a", close.replace('@', &criterion));
+    let answer =
+        world.by("a", r#"{"command":"evidence.invalidate","evidence":"E1","cause":"leak","why":"x"}"#);
+    let kinds: Vec<_> = answer.events.iter().map(Event::kind).collect();
+    assert_eq!(kinds, ["evidence.invalidated", "acceptance.reopened"]);
 }

@@ -602,3 +602,21 @@ fn what_needed_a_reopened_todo_needs_it_again() {
     world.by("a", r#"{"command":"todo.reopen","todo":"T3","why":"it was not done"}"#);
     assert_eq!(world.answer("a"), answer("RUN T3", 9));
 }
+
+#[test]
+fn what_is_under_way_goes_on_when_a_need_of_it_is_reopened() {
+    let mut world = World::with_todos(&["one"]);
+    world.add("two", r#""needs":["T1"]"#);
+    world.next("a");
+    world.done("a", "T1");
+    world.next("a");
+    world.by("b", r#"{"command":"todo.reopen","todo":"T1","why":"it was not done"}"#);
+    assert_eq!(world.answer("a"), answer("RUN T2", 4));
+    world.by("a", r#"{"command":"lease.renew","on":"T2"}"#);
+    world.by("b", r#"{"command":"todo.cancel","todo":"T1","why":"not wanted"}"#);
+    assert_eq!(world.answer("a"), answer("RUN T2", 4));
+    world.by("b", r#"{"command":"todo.reopen","todo":"T1","why":"wanted"}"#);
+    world.by("a", r#"{"command":"yield","todo":"T2","why":"later"}"#);
+    assert_eq!(world.answer("a"), answer("RUN T1", 9));
+    assert_eq!(world.refused("a", r#"{"command":"todo.claim","todo":"T2"}"#).code(), "todo.not_runnable");
+}

@@ -93,7 +93,7 @@ fn the_demo_does_what_it_says_and_its_ledger_bears_it_out() {
 
     assert_eq!(answer(&dir, &["replay", "--check"])["check"], true);
     let verified = answer(&dir, &["verify"]);
-    assert_eq!(verified["blobs"]["sound"], 20);
+    assert_eq!(verified["blobs"]["sound"], 23, "20 reports, 2 data sets, 1 artifact");
     let altered = loopx(&dir.join("tampered"), &["verify"]);
     assert_eq!(altered.status.code(), Some(5));
     assert!(fs::read_to_string(dir.join("lineage.svg")).unwrap().contains("<svg"));

@@ -1,8 +1,8 @@
-//! How long one tick takes, as ratios in one run: `cargo bench --bench tick [-- --records N --rounds N | --quick]`.
+//! How long one tick takes, as ratios in one run: `cargo bench --bench tick [-- --records N --rounds N | --quick]`;
+//! `--binary PATH` measures another build of the program, such as a static one.
 //!
 //! Whole processes of this program against `sqlite3` and `git`, then verification and replay against BLAKE3 alone over
 //! the same bytes. Under `cargo test --benches` it only tries itself on a small ledger.
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a benchmark that cannot go on stops")]
 
 mod machine;
 mod measure;
@@ -17,7 +17,6 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use loopx::hash::Hash;
-use loopx::id::Seq;
 use loopx::ledger::Ledger;
 use loopx::log::{Cursor, VerifyOptions, verify};
 use loopx::record::frame::SUFFIX_BYTES;
@@ -25,12 +24,47 @@ use loopx::record::frame::SUFFIX_BYTES;
 use crate::measure::{Contestant, Times, interleave};
 use crate::rivals::{Git, Sqlite};
 
+/// The program that is measured unless the command line names another.
 const LOOPX: &str = env!("CARGO_BIN_EXE_loopx");
 
 /// How much is measured.
+#[derive(Clone, Copy)]
 struct Size {
     records: usize,
     rounds: usize,
+}
+
+/// The program that is measured.
+struct Loopx {
+    path: PathBuf,
+}
+
+impl Loopx {
+    fn read(words: &[String]) -> Self {
+        let named = words.iter().position(|word| word == "--binary").and_then(|at| words.get(at + 1));
+        Self { path: PathBuf::from(named.map_or(LOOPX, String::as_str)) }
+    }
+
+    fn command(&self, directory: &Path) -> Command {
+        let mut command = Command::new(&self.path);
+        command.env_clear().current_dir(directory);
+        command
+    }
+
+    /// A ledger in `directory`, made by the program's own commands.
+    fn build(&self, directory: &Path, records: usize) -> PathBuf {
+        fs::create_dir_all(directory).expect("a directory");
+        success(self.command(directory).arg("init"));
+        let mut bulk = self.command(directory);
+        let bulk = bulk.args(["append", "--stdin"]).stdin(Stdio::piped()).stdout(Stdio::null());
+        let mut bulk = bulk.spawn().expect("it starts");
+        let requests = workload::requests(records.saturating_sub(1));
+        let mut input = bulk.stdin.take().expect("a pipe");
+        input.write_all(requests.as_bytes()).expect("the requests are taken");
+        drop(input);
+        assert!(bulk.wait().expect("it ends").success(), "every request is recorded");
+        directory.join(".loopx")
+    }
 }
 
 impl Size {
@@ -66,37 +100,19 @@ fn main() {
     let _ = fs::remove_dir_all(&place);
     fs::create_dir_all(&place).expect("the target directory can be written");
     println!("{}", machine::describe(&place));
-    let ledger = build(&place.join("ledger"), size.records);
+    let program = Loopx::read(&words);
+    let ledger = program.build(&place.join("ledger"), size.records);
     let bytes = Log::read(&ledger);
     println!(
-        "{} records, {} bytes each in the middle of all, {} rounds; times in milliseconds\n",
+        "{} records, on average {} bytes, {} rounds; times in milliseconds\n",
         bytes.records,
         bytes.text.len() / bytes.records,
         size.rounds
     );
-    processes(&size, &place);
+    processes(size, &program, &place);
     println!();
-    in_process(&size, &ledger, &bytes);
+    in_process(size, &ledger, &bytes);
     let _ = fs::remove_dir_all(&place);
-}
-
-/// A ledger in `directory`, made by this program's own commands.
-fn build(directory: &Path, records: usize) -> PathBuf {
-    fs::create_dir_all(directory).expect("a directory");
-    success(loopx(directory).arg("init"));
-    let mut bulk = loopx(directory);
-    let mut bulk =
-        bulk.args(["append", "--stdin"]).stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
-    let requests = workload::requests(records.saturating_sub(1));
-    bulk.stdin.take().unwrap().write_all(requests.as_bytes()).expect("the requests are taken");
-    assert!(bulk.wait().unwrap().success(), "every request is recorded");
-    directory.join(".loopx")
-}
-
-fn loopx(directory: &Path) -> Command {
-    let mut command = Command::new(LOOPX);
-    command.env_clear().current_dir(directory);
-    command
 }
 
 /// Runs to the end, which must be a success, and says how long it took.
@@ -109,7 +125,8 @@ fn success(command: &mut Command) -> Duration {
     time
 }
 
-fn processes(size: &Size, place: &Path) {
+fn processes(size: Size, program: &Loopx, place: &Path) {
+    let loopx = |directory: &Path| program.command(directory);
     let read = place.join("ledger");
     let write = place.join("written");
     copy(&read, &write);
@@ -156,7 +173,7 @@ fn timed<'a>(name: &'a str, run: impl FnMut() -> Duration + 'a) -> Contestant<'a
     Contestant { name, run: Box::new(run) }
 }
 
-fn in_process(size: &Size, root: &Path, log: &Log) {
+fn in_process(size: Size, root: &Path, log: &Log) {
     let ledger = Ledger::open(root).expect("the ledger opens");
     let mut contestants = [
         Contestant::whole("BLAKE3 alone", || {
@@ -217,9 +234,7 @@ impl Log {
         });
         let head = read.expect("the log is sound").seq;
         log.records = usize::try_from(head.0).expect("it was read into memory");
-        let count = |_: &_, entry: &loopx::ledger::Entry<'_>| log.events += entry.events.len();
-        let mut count = count;
-        ledger.replay(Seq(head.0), &mut count).expect("it folds");
+        ledger.replay(head, &mut |_, entry| log.events += entry.events.len()).expect("it folds");
         log
     }
 }

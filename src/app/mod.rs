@@ -9,7 +9,7 @@ use std::path::Path;
 
 use crate::decide::command::CheckResult;
 use crate::ledger::{Answer, Env, Ledger, LedgerError, Submission, SubmitError};
-use crate::log::{LogError, Wait};
+use crate::log::{FileLog, LogError, Wait};
 
 pub use check::CheckRunner;
 
@@ -67,6 +67,7 @@ fn attach_check(
         return Ok(());
     }
     let Some(root) = ledger.root().map(Path::to_owned) else { return Ok(()) };
+    FileLog::open(&root)?.check_writable()?;
     let outcome = host.checks.run(&argv, root.parent().unwrap_or(&root));
     let digest = blob::put(&root, &outcome.output)?;
     let bytes = u64::try_from(outcome.output.len()).unwrap_or(u64::MAX);
@@ -77,12 +78,15 @@ fn attach_check(
     Ok(())
 }
 
-/// Copies a file into the blob store.
+/// Copies a file into the blob store of a ledger that can be read and written.
 ///
 /// # Errors
 /// [`LogError`], naming the file.
 pub fn keep_file(root: &Path, file: &Path) -> Result<(crate::hash::Hash, u64), LedgerError> {
     let content = blob::read_bounded(file)?;
+    // A blob that no record could name is not left behind.
+    Ledger::open(root)?;
+    FileLog::open(root)?.check_writable()?;
     let digest = blob::put(root, &content)?;
     Ok((digest, u64::try_from(content.len()).unwrap_or(u64::MAX)))
 }
@@ -94,6 +98,9 @@ pub fn keep_file(root: &Path, file: &Path) -> Result<(crate::hash::Hash, u64), L
 pub fn init(dir: &Path, env: &Env<'_>, track: bool) -> Result<Ledger, LedgerError> {
     let root = dir.join(place::DIRECTORY);
     if root.exists() && !root.is_dir() {
+        return Err(LogError::WrongType { path: root }.into());
+    }
+    if root.exists() && matches!(FileLog::open(&root), Err(LogError::NotALedger { .. })) {
         return Err(LogError::WrongType { path: root }.into());
     }
     if root.exists() {

@@ -1,6 +1,7 @@
 //! Finding the ledger: from a directory, up to the nearest `.loopx`, and through git to the main worktree.
 
 use std::fs;
+use std::io::{Error, ErrorKind};
 use std::path::{Path, PathBuf};
 
 /// The name of a ledger's directory.
@@ -12,17 +13,25 @@ pub const DIRECTORY: &str = ".loopx";
 pub fn find(start: &Path) -> Option<PathBuf> {
     for directory in start.ancestors() {
         let own = directory.join(DIRECTORY);
-        if own.join("log").exists() {
+        if is_there(&own) {
             return Some(own);
         }
         if let Some(main) = main_worktree(directory) {
             let shared = main.join(DIRECTORY);
-            if shared.join("log").exists() {
+            if is_there(&shared) {
                 return Some(shared);
             }
         }
     }
     None
+}
+
+/// Whether something is at `path`, or may be. Whatever has the name of a ledger is meant, and what is wrong with it is
+/// for those who open it to say; a directory that may not be looked into is no reason to go on to another
+/// ledger.
+fn is_there(path: &Path) -> bool {
+    let absent = |error: &Error| matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory);
+    fs::symlink_metadata(path).map_or_else(|error| !absent(&error), |_| true)
 }
 
 /// The main worktree of the repository that `directory` is a linked worktree of. There `.git` is a file that names
@@ -68,6 +77,14 @@ mod tests {
         fs::create_dir_all(&linked).unwrap();
         fs::write(dir.path().join("w/.git"), format!("gitdir: {}\n", git.display())).unwrap();
         assert_eq!(find(&linked), Some(root));
+    }
+
+    #[test]
+    fn a_ledger_that_cannot_be_used_is_found_all_the_same() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().join(DIRECTORY);
+        fs::write(&root, "not a directory").unwrap();
+        assert_eq!(find(dir.path()), Some(root));
     }
 
     #[test]

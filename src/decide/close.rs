@@ -1,6 +1,6 @@
 //! Completing a todo. Every way to complete one passes through [`completion`]; there is no other.
 
-use super::command::{CheckResult, Close, Done, NewEvidence, TodoComplete, WaitFor};
+use super::command::{CheckResult, Close, Done, NewEvidence, Spending, TodoComplete, WaitFor};
 use super::evidence::{record, stated};
 use super::todo::{check_epoch, open_todo};
 use super::turn::own_turn;
@@ -20,12 +20,11 @@ pub(super) fn done(context: &Context<'_>, command: &Done) -> Result<Decided, Ref
     let goal = completion(&mut draft, context, &holder, command.todo, &command.close)?.goal.clone();
     let outcome = command.outcome.unwrap_or(DeliveryOutcome::OutcomeProgress);
     draft.push(TurnClosed { end: TurnEnd::Done, id: turn_id, outcome: Some(outcome), why: None });
-    let slots = command.spend.slots.unwrap_or(u64::from(outcome.is_accountable()));
-    if slots > 0 || command.spend.tokens.is_some() || command.spend.cost_micro.is_some() {
-        if !outcome.is_accountable() {
-            return Err(Refusal::NotAccountable { turn: turn_id });
-        }
+    if outcome.is_accountable() {
+        let slots = command.spend.slots.unwrap_or(1);
         draft.push(quota::spending(context, &goal, &holder, (turn_id, command.todo), &command.spend, slots)?);
+    } else if command.spend != Spending::default() {
+        return Err(Refusal::NotAccountable { turn: turn_id });
     }
     draft.by(holder.actor)
 }
@@ -225,6 +224,8 @@ fn waiting(context: &Context<'_>, id: TodoId, wait: &WaitFor) -> Result<Continua
                 Err(Refusal::GateNotOpen { gate: *gate })
             }
         }
-        WaitFor::Until(at) => Ok(Continuation::WaitUntil { at: *at }),
+        WaitFor::Until(at) => {
+            super::ahead(context, "wait-for", *at).and(Ok(Continuation::WaitUntil { at: *at }))
+        }
     }
 }

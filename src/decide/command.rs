@@ -228,6 +228,9 @@ commands! {
         /// A new condition.
         #[serde(default)]
         done_when: Option<Text>,
+        /// Needs to drop.
+        #[serde(default)]
+        drop_needs: Vec<TodoId>,
         /// The epoch under which it is held.
         #[serde(default)]
         epoch: Option<u64>,

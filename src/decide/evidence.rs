@@ -1,13 +1,15 @@
 //! Evidence.
 
 use super::command::{EvidenceAdd, EvidenceInvalidate, EvidenceSupersede, NewEvidence, NewMetricRow};
-use super::{Context, Decided, Draft, Refusal, goal, one, todo};
+use super::{Context, Decided, Draft, Refusal, goal, todo};
 use crate::event::{
-    EvidenceInvalidated, EvidenceKind, EvidenceRecorded, EvidenceSuperseded, MetricRow, Subject,
+    AcceptanceReopened, EvidenceInvalidated, EvidenceKind, EvidenceRecorded, EvidenceSuperseded, MetricRow,
+    Subject,
 };
 use crate::id::{EvidenceId, GoalId};
 use crate::limits::INTEGER_MAX;
 use crate::state::Standing;
+use crate::text::Text;
 
 pub(super) fn add(context: &Context<'_>, command: &EvidenceAdd) -> Result<Decided, Refusal> {
     let actor = context.anyone()?.actor;
@@ -61,10 +63,13 @@ fn subject_goal(context: &Context<'_>, about: &Subject) -> Result<GoalId, Refusa
 
 fn metric_row(context: &Context<'_>, row: &NewMetricRow) -> Result<MetricRow, Refusal> {
     let lineage = &context.state.lineage;
-    Context::exists("trial", &row.trial, row.trial.0 >= 1 && row.trial.0 <= context.state.minted.trials)?;
+    Context::exists("running trial", &row.trial, lineage.running.contains(&row.trial))?;
     Context::exists("metric", &row.metric, lineage.metrics.contains_key(&row.metric))?;
     Context::exists("data set", &row.dataset, lineage.datasets.contains(&row.dataset))?;
-    super::in_range("n", row.n.unwrap_or(0), 0, INTEGER_MAX)?;
+    super::in_range("n", row.n.unwrap_or(1), 1, INTEGER_MAX)?;
+    if row.spread.as_ref().is_some_and(|spread| spread.scaled() < 0) {
+        return Err(Refusal::OutOfRange { field: "spread", value: 0, limit: "not negative".to_owned() });
+    }
     Ok(MetricRow {
         dataset: row.dataset.clone(),
         metric: row.metric.clone(),
@@ -114,7 +119,10 @@ fn still_counts(context: &Context<'_>, id: EvidenceId) -> Result<(), Refusal> {
 pub(super) fn invalidate(context: &Context<'_>, command: &EvidenceInvalidate) -> Result<Decided, Refusal> {
     let actor = context.anyone()?.actor;
     still_counts(context, command.evidence)?;
-    one(actor, EvidenceInvalidated { cause: command.cause, id: command.evidence, why: command.why.clone() })
+    let mut draft = context.draft();
+    draft.push(EvidenceInvalidated { cause: command.cause, id: command.evidence, why: command.why.clone() });
+    reopen_what_rested_on(&mut draft, context, command.evidence, &command.why);
+    draft.by(actor)
 }
 
 pub(super) fn supersede(context: &Context<'_>, command: &EvidenceSupersede) -> Result<Decided, Refusal> {
@@ -122,5 +130,17 @@ pub(super) fn supersede(context: &Context<'_>, command: &EvidenceSupersede) -> R
     still_counts(context, command.evidence)?;
     goal::current(context.state, command.by)?;
     Context::exists("other evidence", &command.by, command.by != command.evidence)?;
-    one(actor, EvidenceSuperseded { by: command.by, id: command.evidence, why: command.why.clone() })
+    let mut draft = context.draft();
+    draft.push(EvidenceSuperseded { by: command.by, id: command.evidence, why: command.why.clone() });
+    reopen_what_rested_on(&mut draft, context, command.evidence, &command.why);
+    draft.by(actor)
+}
+
+/// Every criterion that rests on evidence which no longer counts is open again, in a finished goal too.
+fn reopen_what_rested_on(draft: &mut Draft<'_>, context: &Context<'_>, id: EvidenceId, why: &Text) {
+    for (goal, found) in &context.state.goals {
+        for (criterion, _) in found.criteria.iter().filter(|(_, criterion)| criterion.met_by == Some(id)) {
+            draft.push(AcceptanceReopened { criterion: *criterion, goal: goal.clone(), why: why.clone() });
+        }
+    }
 }

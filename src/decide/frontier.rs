@@ -132,7 +132,8 @@ fn hindrances_among(
     id: TodoId,
     todo: &Todo,
 ) -> Vec<Hindrance> {
-    let mut found = own_hindrances(lane, todo);
+    let under_way = todo.claim.as_ref().is_some_and(|claim| lane.holds(state, id, claim));
+    let mut found = own_hindrances(lane, todo, under_way);
     if let Some(goal) = state.goals.get(&todo.goal) {
         let outside = todo.spec.write.iter().find(|scope| !goal.may_write(scope));
         found.extend(outside.cloned().map(Hindrance::OutsideScope));
@@ -162,7 +163,7 @@ fn hindrances_among(
 }
 
 /// What is in the way without looking at other work.
-fn own_hindrances(lane: &Lane<'_>, todo: &Todo) -> Vec<Hindrance> {
+fn own_hindrances(lane: &Lane<'_>, todo: &Todo, under_way: bool) -> Vec<Hindrance> {
     let mut found = Vec::new();
     match &todo.status {
         TodoStatus::Open => {}
@@ -170,7 +171,8 @@ fn own_hindrances(lane: &Lane<'_>, todo: &Todo) -> Vec<Hindrance> {
         TodoStatus::Deferred { until: Some(at) } if *at <= lane.now => {}
         TodoStatus::Deferred { until } => found.push(Hindrance::Deferred { until: *until }),
     }
-    if !todo.unmet.is_empty() {
+    // A need that was reopened does not stop what is under way.
+    if !todo.unmet.is_empty() && !under_way {
         found.push(Hindrance::Needs(todo.unmet.iter().copied().collect()));
     }
     // What agents may and can do says nothing about a person.

@@ -1,9 +1,9 @@
 //! What a decision may have to know of finished work. It is looked up before, so that deciding stays pure.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use crate::event::{Event, TodoSpec};
+use crate::event::{Event, LeaseTarget, TodoChange, TodoSpec, goal_end};
 use crate::id::{Actor, GoalId, Seq, TodoId, TurnId};
 use crate::state::{At, State};
 
@@ -52,6 +52,138 @@ impl fmt::Display for ClosedTodo {
             write!(f, " in turn {turn}")?;
         }
         write!(f, " (#{})", self.seq)
+    }
+}
+
+/// The course of one todo, from the records that concern it and no state.
+#[derive(Debug)]
+pub struct Course {
+    id: TodoId,
+    open: Option<Open>,
+    /// The turn on it that has neither ended nor completed it.
+    turn: Option<TurnId>,
+    closed: Option<(ClosedTodo, bool)>,
+}
+
+/// A todo while it is open.
+#[derive(Debug, Clone)]
+struct Open {
+    goal: GoalId,
+    spec: TodoSpec,
+    epoch: u64,
+    /// Whether one of its needs was superseded, which may have rewritten what it needs.
+    rewritten: bool,
+}
+
+impl Course {
+    /// A todo that nothing is known of yet.
+    #[must_use]
+    pub const fn new(id: TodoId) -> Self {
+        Self { id, open: None, turn: None, closed: None }
+    }
+
+    /// What the records that concern a todo are found by, given those found so far: itself, turns on it, what it needs,
+    /// the end of its goal.
+    #[must_use]
+    pub fn keys<'e>(id: TodoId, events: impl IntoIterator<Item = &'e Event>) -> BTreeSet<String> {
+        let mut keys = BTreeSet::from([id.to_string()]);
+        let mut told = |goal: &GoalId, spec: &TodoSpec| {
+            keys.insert(goal_end(goal));
+            keys.extend(spec.needs.iter().map(ToString::to_string));
+        };
+        let mut linked = Vec::new();
+        for event in events {
+            match event {
+                Event::TodoAdded(e) if e.id == id => told(&e.goal, &e.spec),
+                Event::TodoReopened(e) if e.id == id => {
+                    e.closed.iter().for_each(|closed| told(&closed.goal, &closed.spec));
+                }
+                Event::TurnOpened(e) if e.todo == id => linked.push(e.id.to_string()),
+                Event::TodoChanged(e) if e.id == id => {
+                    for change in &e.changes {
+                        if let TodoChange::Needs { new, .. } = change {
+                            linked.extend(new.iter().map(ToString::to_string));
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
+        keys.extend(linked);
+        keys
+    }
+
+    /// Reads the next record that concerns it.
+    pub fn record(&mut self, at: &At, events: &[Event]) {
+        // What a record closes was as it was before that record.
+        let (open, turn) = (self.open.clone(), self.turn);
+        let close = |how| {
+            let Open { goal, spec, epoch, rewritten } = open.clone()?;
+            let (by, seq) = (at.actor.clone(), at.seq);
+            Some((ClosedTodo { how, by, seq, turn, goal, spec, epoch }, rewritten))
+        };
+        for event in events {
+            self.step(event);
+            let how = match event {
+                Event::TodoCompleted(e) if e.id == self.id => Closing::Completed,
+                Event::TodoSuperseded(e) if e.id == self.id => Closing::Superseded(e.by),
+                Event::TodoCancelled(e) if e.id == self.id => Closing::Cancelled,
+                Event::TodoReopened(e) if e.id == self.id => {
+                    self.closed = None;
+                    continue;
+                }
+                other
+                    if other
+                        .ended_goal()
+                        .is_some_and(|goal| open.as_ref().is_some_and(|o| o.goal == *goal)) =>
+                {
+                    (self.open, self.turn) = (None, None);
+                    Closing::GoalEnded
+                }
+                _ => continue,
+            };
+            self.closed = close(how).or(self.closed.take());
+        }
+    }
+
+    /// Where it stands after an event.
+    fn step(&mut self, event: &Event) {
+        let id = self.id;
+        let fresh = |goal: &GoalId, spec: &TodoSpec, epoch| {
+            Some(Open { goal: goal.clone(), spec: spec.clone(), epoch, rewritten: false })
+        };
+        match event {
+            Event::TodoAdded(e) if e.id == id => self.open = fresh(&e.goal, &e.spec, 0),
+            Event::TodoReopened(e) if e.id == id => {
+                if let Some(closed) = &e.closed {
+                    self.open = fresh(&closed.goal, &closed.spec, closed.epoch);
+                }
+            }
+            Event::TodoCompleted(e) if e.id == id => (self.open, self.turn) = (None, None),
+            Event::TodoSuperseded(e) if e.id == id => self.open = None,
+            Event::TodoCancelled(e) if e.id == id => self.open = None,
+            Event::TurnOpened(e) if e.todo == id => self.turn = Some(e.id),
+            Event::TurnClosed(e) if self.turn == Some(e.id) => self.turn = None,
+            _ => {}
+        }
+        let Some(open) = &mut self.open else { return };
+        match event {
+            Event::TodoChanged(e) if e.id == id => {
+                e.changes.iter().for_each(|change| open.spec.change(change));
+            }
+            Event::TodoSuperseded(e) if open.spec.needs.contains(&e.id) => open.rewritten = true,
+            Event::ClaimTaken(e) if e.todo == id => open.epoch = e.epoch,
+            Event::ClaimHandedOver(e) if e.todo == id => open.epoch = e.epoch,
+            Event::LeaseTakenOver(e) if e.on == LeaseTarget::Todo(id) => open.epoch = e.epoch,
+            _ => {}
+        }
+    }
+
+    /// How it was closed, if it is; and whether what it needed may have been rewritten while it was open, so that its spec
+    /// has to be taken from the state before that record.
+    #[must_use]
+    pub fn end(self) -> Option<(ClosedTodo, bool)> {
+        self.closed
     }
 }
 

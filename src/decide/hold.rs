@@ -69,6 +69,7 @@ fn running(context: &Context<'_>, goal: &GoalId) -> Result<(), Refusal> {
         Some(quota) if quota.allowed_slots() == Some(0) => Err(Refusal::QuotaExceeded {
             slots: 1,
             allowed: 0,
+            reserved: 0,
             spent: quota.spent_slots(context.now),
             free_at: None,
         }),
@@ -113,6 +114,9 @@ pub(super) fn acquire(context: &Context<'_>, command: &LeaseAcquire) -> Result<D
             let expired = claim.lease.as_ref().map_or(context.now, |lease| lease.until);
             let from = claim.holder.clone();
             one(caller.actor.clone(), LeaseTakenOver { epoch, expired, from, on, to: caller, until })
+        }
+        Some(Claim { holder, lease: Some(lease), .. }) if *holder == caller => {
+            Err(Refusal::HeldAlready { on, until: lease.until })
         }
         Some(claim) => Err(held_by(on, claim, epoch - 1)),
     }

@@ -23,7 +23,7 @@ pub(super) fn metric(context: &Context<'_>, command: &LineageMetric) -> Result<D
 
 pub(super) fn dataset(context: &Context<'_>, command: &LineageDataset) -> Result<Decided, Refusal> {
     let actor = context.anyone()?.actor;
-    in_range("rows", command.rows, 0, INTEGER_MAX)?;
+    in_range("rows", command.rows, 1, INTEGER_MAX)?;
     in_range("bytes", command.bytes.unwrap_or(0), 0, INTEGER_MAX)?;
     if context.state.lineage.datasets.contains(&command.dataset) {
         return Err(Refusal::Exists { what: "data set", name: command.dataset.to_string() });
@@ -112,14 +112,19 @@ pub(super) fn promote(context: &Context<'_>, command: &LineagePromote) -> Result
     bounded("contrast", &command.contrast)?;
     in_range("bytes", command.bytes.unwrap_or(0), 0, INTEGER_MAX)?;
     let (goal, _) = context.open_goal()?;
-    if context.state.approvals.get(&command.gate) != Some(goal) {
-        return Err(Refusal::NotApproved { gate: command.gate });
-    }
+    let approval = context.state.approvals.get(&command.gate).filter(|approval| approval.goal == *goal);
+    let Some(approval) = approval else { return Err(Refusal::NotApproved { gate: command.gate }) };
     for row in command.cites.iter().chain(&command.contrast) {
         current_row(context, *row)?;
     }
     if command.cites.is_empty() {
         return Err(Refusal::OutOfRange { field: "cites", value: 0, limit: "at least 1".to_owned() });
+    }
+    if let Some(evidence) = command.cites.iter().find(|row| command.contrast.contains(row)) {
+        return Err(Refusal::OwnBaseline { evidence: *evidence });
+    }
+    if !command.cites.iter().any(|row| approval.evidence.contains(row)) {
+        return Err(Refusal::RowsNotShown { gate: command.gate });
     }
     let held = context.state.lineage.slots.get(&command.slot);
     if held != command.replaces.as_ref() {

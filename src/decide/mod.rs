@@ -15,6 +15,7 @@ mod quota;
 pub mod refusal;
 mod todo;
 mod turn;
+mod waits;
 
 use std::collections::BTreeSet;
 
@@ -305,6 +306,11 @@ fn bounded<T>(field: &'static str, list: &[T]) -> Result<(), Refusal> {
     }
     let value = u64::try_from(list.len()).unwrap_or(u64::MAX);
     Err(Refusal::OutOfRange { field, value, limit: format!("at most {LIST_MAX_ITEMS}") })
+}
+
+/// An instant that is yet to come.
+fn ahead(context: &Context<'_>, field: &'static str, at: Timestamp) -> Result<(), Refusal> {
+    if at > context.now { Ok(()) } else { Err(Refusal::InPast { field, at }) }
 }
 
 fn in_range(field: &'static str, value: u64, least: u64, most: u64) -> Result<u64, Refusal> {

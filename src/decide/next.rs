@@ -3,14 +3,13 @@
 //! It reads the state and nothing else: no clock, no text. It always answers, with one verdict, the rules that were
 //! tried in their order, the questions that wait for a human, and the condition for asking again.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use serde::Serialize;
 
 use super::frontier::{Frontier, Hindrance, Lane, frontier, hindrances};
+use super::waits::Waits;
 use crate::event::{Holder, TodoClass};
-use crate::id::{CapabilityId, CriterionId, GateId, GoalId, Seq, TodoId, TurnId};
-use crate::state::{Gate, Goal, GoalStatus, State, Todo, Turn};
+use crate::id::{CriterionId, GateId, GoalId, Seq, TodoId, TurnId};
+use crate::state::{Awaited, Gate, Goal, GoalStatus, State, Turn};
 use crate::time::Timestamp;
 
 /// What to do now.
@@ -383,7 +382,7 @@ impl Rules<'_> {
     )]
     fn throttled_until(&self) -> Option<Option<Timestamp>> {
         let quota = self.state.quotas.get(self.lane.goal)?;
-        let reserved = reservations(self.state, self.lane.goal, self.lane.holder);
+        let reserved = kept_slots(self.state, self.lane.goal, self.lane.holder);
         let free_at = quota.free_at(1, self.lane.now, &reserved);
         (free_at != Some(self.lane.now)).then_some(free_at)
     }
@@ -397,10 +396,14 @@ impl Rules<'_> {
     /// Rows 15 to 19.
     fn nothing_to_run(&mut self, work: &Frontier) -> Answer {
         self.tried(13, "quota is used up", false, Vec::new());
-        let waits = Waits::of(self.state, self.lane, work);
-        let human = !waits.human.is_empty() && waits.others.is_empty() && waits.later.is_empty();
-        self.tried(15, "everything left waits for a human", human, names(&waits.human));
+        let mut waits = Waits::of(self.state, self.lane, work);
+        let (gates, instants) = self.awaited();
+        let answers = !waits.human.is_empty() || !gates.is_empty();
+        let human = answers && waits.others.is_empty() && waits.later.is_empty() && instants.is_empty();
+        let facts = names(&waits.human).into_iter().chain(names(&gates)).collect();
+        self.tried(15, "everything left waits for a human", human, facts);
         if human {
+            waits.gates.extend(gates);
             return self.ask(&waits);
         }
         self.tried(16, "work left is others'", !waits.others.is_empty(), names(&waits.others));
@@ -409,11 +412,26 @@ impl Rules<'_> {
                 if waits.earliest.is_some() { Mode::AgentScopeWait } else { Mode::ReassignmentRequired };
             return (Verdict::Wait, mode, Wake { at: waits.earliest, on: names(&waits.others) });
         }
-        self.tried(17, "work left becomes due later", !waits.later.is_empty(), names(&waits.later));
-        if !waits.later.is_empty() {
-            return (Verdict::Wait, Mode::Waiting, Wake { at: waits.earliest, on: names(&waits.later) });
+        let later: Vec<String> = names(&waits.later).into_iter().chain(names(&instants)).collect();
+        self.tried(17, "work left becomes due later", !later.is_empty(), later.clone());
+        if !later.is_empty() {
+            let at = waits.earliest.into_iter().chain(instants).min();
+            return (Verdict::Wait, Mode::Waiting, Wake { at, on: names(&waits.later) });
         }
         self.plan(&waits)
+    }
+
+    /// What closed work said has to happen first, and has not: open gates, and instants to come.
+    fn awaited(&self) -> (Vec<GateId>, Vec<Timestamp>) {
+        let mut open = (Vec::new(), Vec::new());
+        for awaited in &self.goal.awaited {
+            match awaited {
+                Awaited::Gate(gate) if self.state.gates.contains_key(gate) => open.0.push(*gate),
+                Awaited::Until(at) if *at > self.lane.now => open.1.push(*at),
+                Awaited::Gate(_) | Awaited::Until(_) => {}
+            }
+        }
+        open
     }
 
     fn ask(&self, waits: &Waits) -> Answer {
@@ -445,6 +463,15 @@ impl Rules<'_> {
     }
 }
 
+/// Open turns of other holders may still spend one slot each, and so may a completed one of this holder, which is paid
+/// for before it takes up anything else; until when each is kept for them.
+fn kept_slots(state: &State, goal: &GoalId, holder: &Holder) -> Vec<Timestamp> {
+    let owed =
+        state.turns.values().filter(|turn| turn.goal == *goal && turn.holder == *holder && turn.completed);
+    let owed = owed.filter_map(|turn| state.reserved_until(turn));
+    reservations(state, goal, holder).into_iter().chain(owed).collect()
+}
+
 /// Open turns of other holders may still spend one slot each; until when each is kept for them.
 #[must_use]
 pub fn reservations(state: &State, goal: &GoalId, except: &Holder) -> Vec<Timestamp> {
@@ -458,112 +485,4 @@ fn names<T: ToString>(ids: &[T]) -> Vec<String> {
 
 fn wake_on(conditions: &[&str]) -> Wake {
     Wake { at: None, on: names(conditions) }
-}
-
-/// What the work that cannot run waits for, each todo in exactly one place.
-#[derive(Debug, Default)]
-struct Waits {
-    stuck: Vec<TodoId>,
-    human: Vec<TodoId>,
-    others: Vec<TodoId>,
-    later: Vec<TodoId>,
-    gates: BTreeSet<GateId>,
-    earliest: Option<Timestamp>,
-}
-
-/// What a todo waits for in the end, weakest first: the strongest of what is in its way and of what it needs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum WaitsFor {
-    Later,
-    Others,
-    Human,
-    Stuck,
-}
-
-impl Waits {
-    fn of(state: &State, lane: &Lane<'_>, work: &Frontier) -> Self {
-        let mut waits = Self::default();
-        let mut settled = BTreeMap::new();
-        loop {
-            let before = settled.len();
-            for (id, found) in &work.waiting {
-                let what = match settled.get(id) {
-                    None => waits.settle(state, lane, *id, found, &settled),
-                    Some(_) => None,
-                };
-                settled.extend(what.map(|what| (*id, what)));
-            }
-            if settled.len() == before {
-                break;
-            }
-        }
-        for id in work.waiting.keys() {
-            // What cannot be settled needs itself by way of others.
-            match settled.get(id).copied().unwrap_or(WaitsFor::Stuck) {
-                WaitsFor::Stuck => waits.stuck.push(*id),
-                WaitsFor::Human => waits.human.push(*id),
-                WaitsFor::Others => waits.others.push(*id),
-                WaitsFor::Later => waits.later.push(*id),
-            }
-        }
-        waits
-    }
-
-    /// What one todo waits for; none while something that it needs is not settled.
-    fn settle(
-        &mut self,
-        state: &State,
-        lane: &Lane<'_>,
-        id: TodoId,
-        found: &[Hindrance],
-        settled: &BTreeMap<TodoId, WaitsFor>,
-    ) -> Option<WaitsFor> {
-        let todo = state.todos.get(&id)?;
-        let mut strongest = WaitsFor::Later;
-        let mut ends = None;
-        for one in found {
-            let (what, end) = match one {
-                Hindrance::Needs(needs) => {
-                    let below: Option<Vec<WaitsFor>> =
-                        needs.iter().map(|need| settled.get(need).copied()).collect();
-                    (below?.into_iter().max().unwrap_or(WaitsFor::Stuck), None)
-                }
-                Hindrance::Gate(gate) | Hindrance::AgentGate(gate) => {
-                    self.gates.insert(*gate);
-                    (WaitsFor::Human, None)
-                }
-                // A person is asked for only what a person could do now.
-                Hindrance::UserAction if found.len() == 1 => (WaitsFor::Human, None),
-                Hindrance::UserAction => (WaitsFor::Later, None),
-                Hindrance::Blocked { .. }
-                | Hindrance::Deferred { until: None }
-                | Hindrance::OutsideScope(_) => (WaitsFor::Stuck, None),
-                Hindrance::Deferred { until } => (WaitsFor::Later, *until),
-                Hindrance::HeldBy { until, .. }
-                | Hindrance::Overlap { until, .. }
-                | Hindrance::Resource { until, .. } => (WaitsFor::Others, *until),
-                Hindrance::Excluded | Hindrance::Bound(_) => (others_may(state, lane, todo, None), None),
-                Hindrance::Capability(needed) => (others_may(state, lane, todo, Some(needed)), None),
-            };
-            strongest = strongest.max(what);
-            ends = [ends, end].into_iter().flatten().min();
-        }
-        if strongest <= WaitsFor::Others {
-            self.earliest = [self.earliest, ends].into_iter().flatten().min();
-        }
-        Some(strongest)
-    }
-}
-
-/// Work that a peer may take is that peer's; work that no peer may take, or has the capability for, is stuck.
-fn others_may(state: &State, lane: &Lane<'_>, todo: &Todo, needed: Option<&CapabilityId>) -> WaitsFor {
-    let me = lane.holder.actor.agent();
-    let peer = state.agents.iter().any(|(name, agent)| {
-        Some(name) != me
-            && !agent.retired
-            && !todo.spec.excluded.contains(name)
-            && todo.spec.bound.as_ref().is_none_or(|bound| bound == name)
-            && needed.is_none_or(|needed| agent.capabilities.contains(needed))
-    });
-    if peer { WaitsFor::Others } else { WaitsFor::Stuck }
 }

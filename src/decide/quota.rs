@@ -34,12 +34,14 @@ pub(super) fn set(context: &Context<'_>, command: &QuotaSetRequest) -> Result<De
 /// Refuses if `slots` do not fit now beside those spent and those that the open turns of others may still spend.
 pub(super) fn fits(context: &Context<'_>, goal: &GoalId, holder: &Holder, slots: u64) -> Result<(), Refusal> {
     let Some(quota) = context.state.quotas.get(goal) else { return Ok(()) };
-    match quota.free_at(slots, context.now, &next::reservations(context.state, goal, holder)) {
+    let reserved = next::reservations(context.state, goal, holder);
+    match quota.free_at(slots, context.now, &reserved) {
         Some(at) if at <= context.now => Ok(()),
         free_at => Err(Refusal::QuotaExceeded {
             slots,
             allowed: quota.allowed_slots().unwrap_or(0),
             spent: quota.spent_slots(context.now),
+            reserved: u64::try_from(reserved.len()).unwrap_or(u64::MAX),
             free_at,
         }),
     }
@@ -54,7 +56,7 @@ pub(super) fn spending(
     spend: &Spending,
     slots: u64,
 ) -> Result<QuotaSpent, Refusal> {
-    in_range("slots", slots, 0, SPEND_MAX)?;
+    in_range("slots", slots, 1, SPEND_MAX)?;
     in_range("tokens", spend.tokens.unwrap_or(0), 0, SPEND_MAX)?;
     in_range("cost_micro", spend.cost_micro.unwrap_or(0), 0, SPEND_MAX)?;
     let open = context.state.turns.get(&turn);

@@ -187,7 +187,9 @@ pub enum Refusal {
         turn: TurnId,
     },
     /// The quota does not allow it now.
-    #[error("quota: {slots} more would exceed {allowed} slots, of which {spent} are spent")]
+    #[error(
+        "quota: {slots} more would exceed {allowed} slots, of which {spent} are spent and {reserved} kept for open turns"
+    )]
     QuotaExceeded {
         /// Slots asked for.
         slots: u64,
@@ -195,6 +197,8 @@ pub enum Refusal {
         allowed: u64,
         /// Slots spent.
         spent: u64,
+        /// Slots kept for the open turns of others.
+        reserved: u64,
         /// When they would fit.
         free_at: Option<Timestamp>,
     },
@@ -320,12 +324,40 @@ pub enum Refusal {
         allowed: Vec<PathScope>,
     },
     /// A need that was closed without being completed.
-    #[error("{need} can never be completed: it was {closed}")]
+    #[error("{need} is not completed and not open: it was {closed}")]
     NeedNotMet {
         /// The need.
         need: TodoId,
         /// How it was closed.
         closed: Box<ClosedTodo>,
+    },
+    /// An instant that has passed.
+    #[error("{field} is {at}, which has passed")]
+    InPast {
+        /// The field.
+        field: &'static str,
+        /// The instant given.
+        at: Timestamp,
+    },
+    /// The caller holds it already.
+    #[error("{on} is held by you already, until {until}")]
+    HeldAlready {
+        /// What.
+        on: LeaseTarget,
+        /// Until when.
+        until: Timestamp,
+    },
+    /// The gate that is to carry a promotion was decided without looking at any of the rows cited.
+    #[error("{gate} was decided without looking at any of the rows cited")]
+    RowsNotShown {
+        /// The gate.
+        gate: GateId,
+    },
+    /// A row cannot speak for a promotion and be its baseline.
+    #[error("{evidence} cannot be cited and be the baseline too")]
+    OwnBaseline {
+        /// The row.
+        evidence: EvidenceId,
     },
     /// A number or a list is out of range.
     #[error("{field} is {value}; the limit is {limit}")]
@@ -401,6 +433,10 @@ impl Refusal {
             Self::SlotMoved { .. } => "promotion.slot_moved",
             Self::OutsideScope { .. } => "scope.outside",
             Self::NeedNotMet { .. } => "todo.need_not_met",
+            Self::InPast { .. } => "in_past",
+            Self::HeldAlready { .. } => "held_already",
+            Self::RowsNotShown { .. } => "gate.rows_not_shown",
+            Self::OwnBaseline { .. } => "promotion.own_baseline",
             Self::OutOfRange { .. } => "out_of_range",
             Self::NotLeased { .. } => "lease.none",
             Self::SpendNotFound { .. } => "quota.no_such_spend",

@@ -137,6 +137,10 @@ pub(super) fn update(context: &Context<'_>, command: &TodoUpdate) -> Result<Deci
     if let Some(new) = command.done_when.as_ref().filter(|new| Some(*new) != spec.done_when.as_ref()) {
         changes.push(TodoChange::DoneWhen { old: spec.done_when.clone(), new: new.clone() });
     }
+    if command.drop_needs.iter().any(|need| spec.needs.contains(need)) {
+        let new = spec.needs.iter().copied().filter(|need| !command.drop_needs.contains(need)).collect();
+        changes.push(TodoChange::Needs { old: spec.needs.clone(), new });
+    }
     if changes.is_empty() {
         return Err(Refusal::NothingToChange);
     }
@@ -164,6 +168,9 @@ pub(super) fn block(context: &Context<'_>, todo: TodoId, why: &Text) -> Result<D
 
 pub(super) fn defer(context: &Context<'_>, command: &TodoDefer) -> Result<Decided, Refusal> {
     let TodoDefer { todo, until, why } = command;
+    if let Some(at) = until {
+        super::ahead(context, "until", *at)?;
+    }
     out_of_hand(
         context,
         *todo,

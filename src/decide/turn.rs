@@ -1,13 +1,13 @@
 //! Turns: what an agent takes on, gives back, and reports.
 
-use super::command::{Next, RefreshState, TodoClaim};
+use super::command::{Next, RefreshState, Spending, TodoClaim};
 use super::frontier::{Lane, hindrances};
 use super::hold::expiry;
 use super::todo::{changeable, open_todo, turn_ended};
 use super::{Context, Decided, Draft, Refusal, Verdict, one, quota};
 use crate::event::{
-    ClaimHandedOver, ClaimReleased, ClaimTaken, Holder, LeaseGranted, LeaseRenewed, LeaseTakenOver,
-    LeaseTarget, StateRefreshed, TodoBlocked, TurnClosed, TurnEnd, TurnOpened,
+    ClaimHandedOver, ClaimReleased, ClaimTaken, DeliveryOutcome, Holder, LeaseGranted, LeaseRenewed,
+    LeaseTakenOver, LeaseTarget, StateRefreshed, TodoBlocked, TurnClosed, TurnEnd, TurnOpened,
 };
 use crate::id::{Actor, TodoId, TurnId};
 use crate::limits::LEASE_DEFAULT_MS;
@@ -43,6 +43,13 @@ fn close_lost(draft: &mut Draft<'_>, context: &Context<'_>, id: TurnId, why: &st
     let Some(turn) = context.state.turns.get(&id) else { return };
     let end = if turn.completed { TurnEnd::Done } else { TurnEnd::Abandoned };
     let why: Option<Text> = why.parse().ok();
+    // A completed todo is paid for, whether its agent came back to do so or not.
+    let owed = turn.completed && turn.outcome.is_none_or(DeliveryOutcome::is_accountable);
+    let goal = turn.goal.clone();
+    let spend = quota::spending(context, &goal, &turn.holder, (id, turn.todo), &Spending::default(), 1);
+    if let Some(spent) = spend.ok().filter(|_| owed) {
+        draft.push(spent);
+    }
     draft.push(TurnClosed { end, id, outcome: turn.outcome, why: why.clone() });
     let held = context.state.todos.get(&turn.todo).filter(|todo| {
         todo.epoch == turn.epoch && todo.claim.as_ref().is_some_and(|claim| claim.holder == turn.holder)

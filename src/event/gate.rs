@@ -40,9 +40,30 @@ pub struct GateOpened {
     pub question: Text,
 }
 
+/// As [`GateOutcome`] is written. serde lets a variant without braces have unknown fields.
+#[derive(Deserialize)]
+#[serde(tag = "is", rename_all = "snake_case", deny_unknown_fields)]
+enum WrittenOutcome {
+    Approve {},
+    Reject {},
+    Defer {},
+    Choice { option: Label },
+}
+
+impl From<WrittenOutcome> for GateOutcome {
+    fn from(written: WrittenOutcome) -> Self {
+        match written {
+            WrittenOutcome::Approve {} => Self::Approve,
+            WrittenOutcome::Reject {} => Self::Reject,
+            WrittenOutcome::Defer {} => Self::Defer,
+            WrittenOutcome::Choice { option } => Self::Choice { option },
+        }
+    }
+}
+
 /// What a human decided.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "is", rename_all = "snake_case", deny_unknown_fields)]
+#[serde(tag = "is", rename_all = "snake_case", from = "WrittenOutcome")]
 pub enum GateOutcome {
     /// Yes: what waited may go on.
     Approve,
@@ -55,6 +76,17 @@ pub enum GateOutcome {
         /// The option chosen.
         option: Label,
     },
+}
+
+impl GateOutcome {
+    /// Whether the question is answered; "not now" is not an answer.
+    #[must_use]
+    pub const fn is_final(&self) -> bool {
+        match self {
+            Self::Approve | Self::Reject | Self::Choice { .. } => true,
+            Self::Defer => false,
+        }
+    }
 }
 
 /// `gate.decided`: by an owner, with a reason. Its record's actor is who decided.

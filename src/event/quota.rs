@@ -5,9 +5,28 @@ use serde::{Deserialize, Serialize};
 use crate::id::{GoalId, Seq, TodoId, TurnId};
 use crate::text::Text;
 
+/// As [`Allowance`] is written. serde lets a variant without braces have unknown fields.
+#[derive(Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+enum WrittenAllowance {
+    Unlimited {},
+    Share { milli: u32 },
+    Slots { slots: u64 },
+}
+
+impl From<WrittenAllowance> for Allowance {
+    fn from(written: WrittenAllowance) -> Self {
+        match written {
+            WrittenAllowance::Unlimited {} => Self::Unlimited,
+            WrittenAllowance::Share { milli } => Self::Share { milli },
+            WrittenAllowance::Slots { slots } => Self::Slots { slots },
+        }
+    }
+}
+
 /// How much of a window a goal may use. A goal without any setting is not limited, but its spend is counted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+#[serde(tag = "kind", rename_all = "snake_case", from = "WrittenAllowance")]
 pub enum Allowance {
     /// No limit, said explicitly.
     Unlimited,

@@ -102,6 +102,16 @@ impl TodoSpec {
             write: Vec::new(),
         }
     }
+
+    /// Changes one field.
+    pub fn change(&mut self, change: &TodoChange) {
+        match change {
+            TodoChange::Title { new, .. } => self.title = new.clone(),
+            TodoChange::Priority { new, .. } => self.priority = *new,
+            TodoChange::DoneWhen { new, .. } => self.done_when = Some(new.clone()),
+            TodoChange::Needs { new, .. } => self.needs.clone_from(new),
+        }
+    }
 }
 
 /// `todo.added`.
@@ -133,6 +143,13 @@ pub enum TodoChange {
         old: Priority,
         /// After.
         new: Priority,
+    },
+    /// Todos that come first: some are no longer needed.
+    Needs {
+        /// Before.
+        old: Vec<TodoId>,
+        /// After.
+        new: Vec<TodoId>,
     },
     /// What shows that it is done.
     DoneWhen {
@@ -268,7 +285,7 @@ pub struct TodoSuperseded {
     pub why: Text,
 }
 
-/// `todo.cancelled`: dropped. What needed it becomes blocked.
+/// `todo.cancelled`: dropped. What needed it goes on needing it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TodoCancelled {

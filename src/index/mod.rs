@@ -8,29 +8,25 @@
 mod run;
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 use crate::hash::Hash;
 use crate::id::Seq;
+use crate::log::Cursor;
 
+use run::Span;
 pub use run::{Entry, Run};
 
-/// Records in a run of the lowest level. Looking through as many in the log costs a command about a millisecond.
+/// Records in a run of the lowest level. Looking through as many in the log costs a command a few milliseconds.
 pub const RUN_RECORDS: u64 = 1024;
 
 /// Runs of one level that are merged into one of the next. Few runs to look into, and each record is rewritten
-/// only a handful of times however long the log grows.
+/// only twice however long the log grows.
 const FAN: usize = 8;
 
-/// What an index says about a key: the places of the records that it occurs in, oldest first, up to `covered`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Found {
-    /// Records up to this one were looked at.
-    pub covered: Seq,
-    /// Places where it occurs, or where another key of the same digest does: the record itself tells.
-    pub places: Vec<Place>,
-}
+/// The highest level that is merged into the next: what a command may have to merge, in one go and in memory, is bounded.
+const TOP: u32 = 1;
 
 /// Where a record starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -41,7 +37,23 @@ pub struct Place {
     pub offset: u64,
 }
 
-/// The runs of a ledger that hold, oldest first, without a gap from the first record on.
+impl Entry {
+    /// An entry for a key.
+    #[must_use]
+    pub fn new(key: &str, place: Place) -> Self {
+        Self { key: digest(key), place }
+    }
+
+    /// Least and greatest entry of a key.
+    #[must_use]
+    pub fn bounds(key: &str) -> (Self, Self) {
+        let (first, last) =
+            (Place { seq: Seq::ZERO, offset: 0 }, Place { seq: Seq(u64::MAX), offset: u64::MAX });
+        (Self::new(key, first), Self::new(key, last))
+    }
+}
+
+/// The runs of a ledger that hold, oldest first, chained without a gap from the first record on.
 #[derive(Debug, Default)]
 pub struct Index {
     directory: PathBuf,
@@ -49,69 +61,83 @@ pub struct Index {
 }
 
 impl Index {
-    /// Opens the index of the ledger at `root`. Runs that overlap an earlier one, leave a gap, or do not hold are left
-    /// out, with everything after them.
+    /// Opens the index of the ledger at `root`. Runs that overlap an earlier one, leave a gap, are of another history or
+    /// do not hold are left out, with everything after them.
     #[must_use]
     pub fn open(root: &Path) -> Self {
         let directory = root.join("idx");
         let mut named: BTreeMap<Seq, Vec<(Seq, PathBuf)>> = BTreeMap::new();
-        for entry in fs::read_dir(&directory).into_iter().flatten().flatten() {
-            if let Some((first, last)) = entry.file_name().to_str().and_then(run::range) {
-                named.entry(first).or_default().push((last, entry.path()));
-            }
+        for (first, last, path) in files(&directory) {
+            named.entry(first).or_default().push((last, path));
         }
-        let mut runs: Vec<Run> = Vec::new();
-        let mut next = Seq(1);
-        while let Some(choices) = named.get_mut(&next) {
+        let mut index = Self { directory, runs: Vec::new() };
+        while let Some(choices) = named.get_mut(&index.covered().seq.next()) {
             // The longest run of those that begin here: a merge may have left its sources behind.
             choices.sort_unstable();
-            let Some(found) = choices.iter().rev().find_map(|(_, path)| Run::open(path)) else { break };
-            next = found.last().next();
-            runs.push(found);
+            let hash = index.covered().hash;
+            let found = choices.iter().rev().find_map(|(_, path)| Run::open(path));
+            let Some(found) = found.filter(|run| run.span().prev == hash) else { break };
+            index.runs.push(found);
         }
-        Self { directory, runs }
+        index
     }
 
-    /// The last record that the runs cover, and its hash. The caller compares it with the log before it believes them.
+    /// An index of the ledger at `root` that covers nothing yet, whatever lies there.
     #[must_use]
-    pub fn covered(&self) -> Option<(Seq, Hash)> {
-        self.runs.last().map(|run| (run.last(), run.hash()))
+    pub fn empty(root: &Path) -> Self {
+        Self { directory: root.join("idx"), runs: Vec::new() }
     }
 
-    /// Looks a key up. `None` if a run turns out not to hold: the log has to be read.
+    /// Just after the last record that the runs cover; the start if there are none. The caller finds this place in the log
+    /// before it believes them.
     #[must_use]
-    pub fn find(&self, key: &str) -> Option<Found> {
+    pub fn covered(&self) -> Cursor {
+        self.runs.last().map_or(Cursor::START, |run| run.span().end)
+    }
+
+    /// The places of the records that a key occurs in, or another key of the same digest: the record itself tells. Up to
+    /// [`Index::covered`], oldest first. `None` if a run turns out not to hold: the log has to be read.
+    #[must_use]
+    pub fn find(&self, key: &str) -> Option<Vec<Place>> {
         let mut places = Vec::new();
         let digest = digest(key);
         for run in &self.runs {
             places.extend(run.find(digest)?);
         }
-        Some(Found { covered: self.covered().map_or(Seq::ZERO, |(seq, _)| seq), places })
+        Some(places)
     }
 
-    /// Adds a run for the records after the last one covered, and merges runs where there are enough of a level.
-    /// `entries` are the keys of those records with the place of each; `hash` is that of record `last`.
+    /// The right to change the index of the ledger at `root`, which one process has at a time; `None` if it is taken.
+    #[must_use]
+    pub fn lock(root: &Path) -> Option<File> {
+        let directory = root.join("idx");
+        fs::create_dir_all(&directory).ok()?;
+        let file =
+            File::options().create(true).truncate(false).write(true).open(directory.join("lock")).ok()?;
+        file.try_lock().ok().map(|()| file)
+    }
+
+    /// Adds a run for the records after the last one covered, up to `end`; merges runs where there are enough of a level;
+    /// and removes what is no longer needed. The caller holds the lock.
     ///
     /// # Errors
     /// What the system says. Nobody depends on it: the caller may ignore it.
-    pub fn extend(&mut self, entries: Vec<(String, Place)>, last: Seq, hash: Hash) -> std::io::Result<()> {
-        fs::create_dir_all(&self.directory)?;
-        let first = self.covered().map_or(Seq(1), |(seq, _)| seq.next());
-        let entries = entries.into_iter().map(|(key, place)| Entry { key: digest(&key), place }).collect();
-        let run = Run::write(&self.directory, first, last, hash, entries)?;
-        self.runs.push(run);
-        while let Some(level) = self.full_level() {
-            self.merge(level)?;
+    pub fn extend(&mut self, entries: Vec<Entry>, end: &Cursor) -> std::io::Result<()> {
+        let covered = self.covered();
+        let span = Span { first: covered.seq.next(), prev: covered.hash, end: *end };
+        self.runs.push(Run::write(&self.directory, &span, entries)?);
+        while let Some(from) = self.full_level() {
+            self.merge(from)?;
         }
-        Ok(())
+        self.sweep()
     }
 
-    /// The position of the first of the last `FAN` runs, if those are of one level.
+    /// The position of the first of the last `FAN` runs, if those are of one level that is merged.
     fn full_level(&self) -> Option<usize> {
         let from = self.runs.len().checked_sub(FAN)?;
         let last = self.runs.get(from..)?;
         let level = last.last()?.level();
-        last.iter().all(|run| run.level() == level).then_some(from)
+        (level <= TOP && last.iter().all(|run| run.level() == level)).then_some(from)
     }
 
     fn merge(&mut self, from: usize) -> std::io::Result<()> {
@@ -125,13 +151,34 @@ impl Index {
             }
         }
         let (Some(first), Some(last)) = (sources.first(), sources.last()) else { return Ok(()) };
-        let merged = Run::write(&self.directory, first.first(), last.last(), last.hash(), entries)?;
-        self.runs.push(merged);
-        for run in sources {
-            fs::remove_file(run.path())?;
+        let span = Span { end: last.span().end, ..*first.span() };
+        self.runs.push(Run::write(&self.directory, &span, entries)?);
+        Ok(())
+    }
+
+    /// Removes every run that is not in use: sources of a merge, runs of another history, what does not hold.
+    fn sweep(&self) -> std::io::Result<()> {
+        for (_, _, path) in files(&self.directory) {
+            if self.runs.iter().all(|run| run.path() != path) {
+                fs::remove_file(path)?;
+            }
         }
         Ok(())
     }
+}
+
+/// The files in the directory that are named like runs, with the records that the names claim.
+fn files(directory: &Path) -> impl Iterator<Item = (Seq, Seq, PathBuf)> {
+    fs::read_dir(directory).into_iter().flatten().flatten().filter_map(|entry| {
+        let (first, last) = run::range(entry.file_name().to_str()?)?;
+        Some((first, last, entry.path()))
+    })
+}
+
+/// The record that the index of the ledger at `root` claims to reach, by the names of its files alone.
+#[must_use]
+pub fn reach(root: &Path) -> Seq {
+    files(&root.join("idx")).map(|(_, last, _)| last).max().unwrap_or(Seq::ZERO)
 }
 
 /// The first eight bytes of a key's BLAKE3.
@@ -149,15 +196,22 @@ mod tests {
 
     const HASH: Hash = Hash([7; 32]);
 
+    fn after(seq: u64) -> Cursor {
+        let ts = crate::time::Timestamp::from_micros(0);
+        Cursor { seq: Seq(seq), hash: HASH, ts, end: seq * 10 + 10, ..Cursor::START }
+    }
+
     /// An index over records 1..=records with one key a record, in runs of `step`.
     fn filled(root: &Path, records: u64, step: u64) -> Index {
+        fs::create_dir_all(root.join("idx")).unwrap();
         let mut index = Index::open(root);
         let mut first = 1;
         while first <= records {
             let last = (first + step - 1).min(records);
             let keys =
                 (first..=last).map(|n| (format!("k{}", n % 50), Place { seq: Seq(n), offset: n * 10 }));
-            index.extend(keys.collect(), Seq(last), HASH).unwrap();
+            let entries = keys.map(|(key, place)| Entry::new(&key, place));
+            index.extend(entries.collect(), &after(last)).unwrap();
             first = last + 1;
         }
         index
@@ -173,11 +227,12 @@ mod tests {
         let index = filled(dir.path(), 7_000, 100);
         let again = Index::open(dir.path());
         for key in 0..50 {
-            let want = Some(Found { covered: Seq(7_000), places: places(key, 7_000) });
+            let want = Some(places(key, 7_000));
             assert_eq!(index.find(&format!("k{key}")), want);
             assert_eq!(again.find(&format!("k{key}")), want);
         }
-        assert_eq!(index.find("absent").unwrap().places, []);
+        assert_eq!(again.covered(), after(7_000));
+        assert_eq!(index.find("absent").unwrap(), []);
         assert!(fs::read_dir(dir.path().join("idx")).unwrap().count() < 16, "runs are merged");
     }
 
@@ -191,12 +246,12 @@ mod tests {
             fs::copy(entry.path(), kept.join(entry.file_name())).unwrap();
         }
         let mut index = Index::open(dir.path());
-        index.extend(Vec::new(), Seq(800), HASH).unwrap();
+        index.extend(Vec::new(), &after(800)).unwrap();
         for entry in fs::read_dir(&kept).unwrap().flatten() {
             fs::copy(entry.path(), dir.path().join("idx").join(entry.file_name())).unwrap();
         }
-        let found = Index::open(dir.path()).find("k3").unwrap();
-        assert_eq!(found, Found { covered: Seq(800), places: places(3, 700) });
+        let index = Index::open(dir.path());
+        assert_eq!((index.find("k3").unwrap(), index.covered()), (places(3, 700), after(800)));
     }
 
     #[test]
@@ -205,8 +260,20 @@ mod tests {
         filled(dir.path(), 500, 100);
         fs::remove_file(dir.path().join("idx").join(run::name(Seq(201), Seq(300)))).unwrap();
         let index = Index::open(dir.path());
-        assert_eq!(index.covered(), Some((Seq(200), HASH)));
-        assert_eq!(index.find("k3").unwrap().places, places(3, 200));
+        assert_eq!(index.covered(), after(200));
+        assert_eq!(index.find("k3").unwrap(), places(3, 200));
+    }
+
+    #[test]
+    fn a_run_of_another_history_ends_what_is_covered_and_is_swept_away() {
+        let dir = tempfile::tempdir().unwrap();
+        filled(dir.path(), 300, 100);
+        let stray = Span { first: Seq(301), prev: Hash([8; 32]), end: after(400) };
+        let stray = Run::write(&dir.path().join("idx"), &stray, Vec::new()).unwrap();
+        let mut index = Index::open(dir.path());
+        assert_eq!(index.covered(), after(300));
+        index.extend(Vec::new(), &after(350)).unwrap();
+        assert!(!stray.path().exists());
     }
 
     proptest! {
@@ -223,7 +290,7 @@ mod tests {
             let index = Index::open(dir.path());
             for key in 0..50 {
                 if let Some(found) = index.find(&format!("k{key}")) {
-                    prop_assert_eq!(found.places, places(key, found.covered.0));
+                    prop_assert_eq!(found, places(key, index.covered().seq.0));
                 }
             }
         }

@@ -1,12 +1,13 @@
 //! One run: a sorted, immutable file of keys and places.
 //!
 //! ```text
-//! header   224 bytes of text: loopx-index/1 FIRST LAST HASH COUNT DIGEST, padded with spaces, LF
+//! header   384 bytes of text, padded with spaces, LF:
+//!          loopx-index/1 FIRST PREV LAST HASH TIME SEGMENT END COUNT DIGEST
 //! fences   for each block: its first key (8 bytes), the head of its digest (16 bytes)
 //! blocks   entries of 20 bytes: key (8), seq (8), offset (4); all big-endian, sorted
 //! ```
-//! DIGEST is of the other header fields and the fences; each fence vouches for its block. So a lookup verifies what it
-//! reads, and reads little.
+//! PREV is the hash of the record before FIRST; HASH, TIME, SEGMENT and END are where LAST ends. DIGEST is of the other
+//! header fields and the fences; each fence vouches for its block. So a lookup verifies what it reads, and reads little.
 
 use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -15,8 +16,10 @@ use std::path::{Path, PathBuf};
 use super::{Place, RUN_RECORDS};
 use crate::hash::Hash;
 use crate::id::Seq;
+use crate::log::Cursor;
+use crate::time::Timestamp;
 
-const HEADER_BYTES: usize = 224;
+const HEADER_BYTES: usize = 384;
 const FENCE_BYTES: usize = 24;
 const ENTRY_BYTES: usize = 20;
 const BLOCK_ENTRIES: usize = 204;
@@ -35,11 +38,40 @@ pub struct Entry {
 #[derive(Debug)]
 pub struct Run {
     path: PathBuf,
-    first: Seq,
-    last: Seq,
-    hash: Hash,
+    span: Span,
     count: usize,
     fences: Vec<Fence>,
+}
+
+/// The records that a run is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Span {
+    /// The first one.
+    pub first: Seq,
+    /// The hash of the record before it.
+    pub prev: Hash,
+    /// Just after the last one.
+    pub end: Cursor,
+}
+
+impl Span {
+    fn fields(&self) -> String {
+        let Self { first, prev, end } = self;
+        let Cursor { seq, hash, ts, segment, end } = end;
+        format!("loopx-index/1 {first} {prev} {seq} {hash} {ts} {segment} {end}")
+    }
+
+    fn parse(fields: &[&str]) -> Option<Self> {
+        let [first, prev, seq, hash, ts, segment, end] = fields else { return None };
+        let end = Cursor {
+            seq: seq.parse().ok()?,
+            hash: hash.parse().ok()?,
+            ts: Timestamp::parse_fixed(ts.as_bytes())?,
+            segment: segment.parse().ok()?,
+            end: end.parse().ok()?,
+        };
+        Some(Self { first: first.parse().ok()?, prev: prev.parse().ok()?, end })
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -88,21 +120,15 @@ fn decode(block: &[u8]) -> Vec<Entry> {
     block.chunks_exact(ENTRY_BYTES).filter_map(one).collect()
 }
 
-fn vouch(first: Seq, last: Seq, hash: Hash, count: usize, fences: &[u8]) -> Hash {
-    let mut bytes = format!("loopx-index/1 {first} {last} {hash} {count}\n").into_bytes();
+fn vouch(span: &Span, count: usize, fences: &[u8]) -> Hash {
+    let mut bytes = format!("{} {count}\n", span.fields()).into_bytes();
     bytes.extend_from_slice(fences);
     Hash::blob(&bytes)
 }
 
 impl Run {
     /// Writes a run and puts it in its place at once.
-    pub(super) fn write(
-        directory: &Path,
-        first: Seq,
-        last: Seq,
-        hash: Hash,
-        mut entries: Vec<Entry>,
-    ) -> std::io::Result<Self> {
+    pub(super) fn write(directory: &Path, span: &Span, mut entries: Vec<Entry>) -> std::io::Result<Self> {
         entries.sort_unstable();
         entries.dedup();
         let blocks: Vec<Vec<u8>> = entries.chunks(BLOCK_ENTRIES).map(encode).collect();
@@ -111,12 +137,12 @@ impl Run {
             fences.extend_from_slice(&entries.first().map_or(0, |entry| entry.key).to_be_bytes());
             fences.extend_from_slice(&block_digest(block));
         }
-        let digest = vouch(first, last, hash, entries.len(), &fences);
-        let header = format!("loopx-index/1 {first} {last} {hash} {} {digest}", entries.len());
+        let digest = vouch(span, entries.len(), &fences);
+        let header = format!("{} {} {digest}", span.fields(), entries.len());
         let mut bytes = format!("{header:<width$}\n", width = HEADER_BYTES - 1).into_bytes();
         bytes.extend_from_slice(&fences);
         bytes.extend(blocks.into_iter().flatten());
-        let path = directory.join(name(first, last));
+        let path = directory.join(name(span.first, span.end.seq));
         let temporary = path.with_extension(format!("{}.tmp", std::process::id()));
         let written = File::create(&temporary).and_then(|mut file| file.write_all(&bytes));
         if let Err(error) = written.and_then(|()| fs::rename(&temporary, &path)) {
@@ -133,20 +159,20 @@ impl Run {
         file.read_exact(&mut header).ok()?;
         let text = std::str::from_utf8(&header).ok()?.strip_suffix('\n')?;
         let fields: Vec<&str> = text.trim_end_matches(' ').split(' ').collect();
-        let ["loopx-index/1", first, last, hash, count, digest] = fields.as_slice() else { return None };
-        let (first, last): (Seq, Seq) = (first.parse().ok()?, last.parse().ok()?);
-        let (hash, digest): (Hash, Hash) = (hash.parse().ok()?, digest.parse().ok()?);
-        let count: usize = count.parse().ok()?;
+        let ["loopx-index/1", span @ .., count, digest] = fields.as_slice() else { return None };
+        let span = Span::parse(span)?;
+        let (digest, count): (Hash, usize) = (digest.parse().ok()?, count.parse().ok()?);
         let length = usize::try_from(file.metadata().ok()?.len()).ok()?;
         let blocks = count.div_ceil(BLOCK_ENTRIES);
         let fence_bytes = blocks.checked_mul(FENCE_BYTES)?;
         let whole = count.checked_mul(ENTRY_BYTES)?.checked_add(fence_bytes)?.checked_add(HEADER_BYTES)?;
-        if length != whole || last < first || range(path.file_name()?.to_str()?)? != (first, last) {
+        let named = range(path.file_name()?.to_str()?)?;
+        if length != whole || span.end.seq < span.first || named != (span.first, span.end.seq) {
             return None;
         }
         let mut fences = vec![0; fence_bytes];
         file.read_exact(&mut fences).ok()?;
-        if vouch(first, last, hash, count, &fences) != digest {
+        if vouch(&span, count, &fences) != digest {
             return None;
         }
         let fence = |bytes: &[u8]| {
@@ -155,19 +181,11 @@ impl Run {
             Some(Fence { key, digest: digest.try_into().ok()? })
         };
         let fences = fences.chunks_exact(FENCE_BYTES).map(fence).collect::<Option<Vec<_>>>()?;
-        Some(Self { path: path.to_owned(), first, last, hash, count, fences })
+        Some(Self { path: path.to_owned(), span, count, fences })
     }
 
-    pub(super) const fn first(&self) -> Seq {
-        self.first
-    }
-
-    pub(super) const fn last(&self) -> Seq {
-        self.last
-    }
-
-    pub(super) const fn hash(&self) -> Hash {
-        self.hash
+    pub(super) const fn span(&self) -> &Span {
+        &self.span
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -176,7 +194,7 @@ impl Run {
 
     /// How often this run's records were merged: 0 for a run as it was first written.
     pub(super) fn level(&self) -> u32 {
-        let runs = (self.last.0 - self.first.0 + 1).div_ceil(RUN_RECORDS).max(1);
+        let runs = (self.span.end.seq.0 - self.span.first.0 + 1).div_ceil(RUN_RECORDS).max(1);
         runs.ilog2() / 3
     }
 

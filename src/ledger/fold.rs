@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use crate::event::Event;
 use crate::event::codec::{self, CodecError};
 use crate::hash::Hash;
-use crate::id::{BadId, RequestId, Seq};
+use crate::id::{BadId, LedgerId, RequestId, Seq};
 use crate::log::{Cursor, LogError, Tail, Visit};
 use crate::record::{FrameError, Record};
 use crate::state::{At, Inconsistent, State};
@@ -28,6 +28,14 @@ pub enum LedgerError {
     /// A sound record whose events cannot follow what came before.
     #[error(transparent)]
     Inconsistent(#[from] Inconsistent),
+    /// The directory names another ledger than its first record does.
+    #[error("FORMAT names ledger {named}, but record #1 created {created}")]
+    Identity {
+        /// The one in FORMAT.
+        named: LedgerId,
+        /// The one in the first record.
+        created: LedgerId,
+    },
     /// A record that does not fit the format.
     #[error("{0}")]
     Frame(FrameError),
@@ -77,18 +85,21 @@ impl<'a> Entry<'a> {
     }
 }
 
-/// Folds every record that `read` yields after `from`. `visit` sees each with the state before it.
+/// What sees each record that is folded, with the state before it and the place just after it.
+pub(super) type Fold<'f> = dyn FnMut(&State, &Entry<'_>, &Cursor) + 'f;
+
+/// Folds every record that `read` yields after `from`.
 pub(super) fn catch_up(
     read: impl Fn(&Cursor, &mut Visit<'_>) -> Result<Tail, LogError>,
     state: &mut State,
     from: Cursor,
-    visit: &mut dyn FnMut(&State, &Entry<'_>),
+    visit: &mut Fold<'_>,
 ) -> Result<(Tail, Cursor), LedgerError> {
     let mut cursor = from;
     let mut failure = None;
     let tail = read(&from, &mut |record, after| {
         let folded = Entry::of(record).and_then(|entry| {
-            visit(state, &entry);
+            visit(state, &entry, after);
             state.apply(&entry.at, &entry.events).map_err(LedgerError::from)
         });
         match folded {

@@ -4,6 +4,7 @@
 
 mod fold;
 mod lookup;
+mod names;
 mod submit;
 
 use std::ops::ControlFlow;
@@ -13,6 +14,8 @@ use std::sync::Arc;
 use ulid::Ulid;
 
 pub use fold::{Entry, LedgerError};
+use names::Names;
+pub use names::Past;
 pub use submit::{Answer, Committed, Receipt, Submission, SubmitError};
 
 use crate::event::{Event, LedgerCreated, codec};
@@ -41,9 +44,13 @@ pub struct Ledger {
     /// Shared with what was [`Committed`] last; copied only if that is still held when the next record is folded.
     state: Arc<State>,
     cursor: Cursor,
+    /// Just after the last record that was folded when a request failed and the state was forgotten.
+    forgotten: Cursor,
     /// The record that the last snapshot stands on.
     snapshot: Seq,
     tail: Option<Tail>,
+    /// Where names occur.
+    names: Names,
 }
 
 impl Ledger {
@@ -63,7 +70,12 @@ impl Ledger {
     /// [`LedgerError`]: the log cannot be read, or is not what it was.
     pub fn open(root: &Path) -> Result<Self, LedgerError> {
         let log = FileLog::open(root)?;
-        Self::start(Box::new(log), Some(root.to_owned()))
+        let named = log.id();
+        let ledger = Self::start(Box::new(log), Some(root.to_owned()))?;
+        match ledger.state.ledger {
+            Some(created) if created != named => Err(LedgerError::Identity { named, created }),
+            _ => Ok(ledger),
+        }
     }
 
     /// Opens a ledger on any log. Without a directory it keeps no snapshots.
@@ -71,8 +83,16 @@ impl Ledger {
     /// # Errors
     /// As [`Ledger::open`].
     pub fn start(log: Box<dyn Log>, root: Option<PathBuf>) -> Result<Self, LedgerError> {
-        let mut ledger =
-            Self { log, root, state: Arc::default(), cursor: Cursor::START, snapshot: Seq::ZERO, tail: None };
+        let mut ledger = Self {
+            names: Names::new(root.as_deref()),
+            log,
+            root,
+            state: Arc::default(),
+            cursor: Cursor::START,
+            forgotten: Cursor::START,
+            snapshot: Seq::ZERO,
+            tail: None,
+        };
         if let Some((cursor, state)) = ledger.root.as_deref().and_then(snapshot::load) {
             (ledger.cursor, ledger.state, ledger.snapshot) = (cursor, Arc::new(state), cursor.seq);
         }
@@ -92,9 +112,10 @@ impl Ledger {
     /// # Errors
     /// As [`Ledger::open`].
     pub fn refresh(&mut self) -> Result<(), LedgerError> {
-        let (log, state) = (&*self.log, Arc::make_mut(&mut self.state));
+        let (log, state, names) = (&*self.log, &mut self.state, &mut self.names);
         let read = |from: &Cursor, visit: &mut crate::log::Visit<'_>| log.read(from, visit);
-        let (tail, cursor) = fold::catch_up(read, state, self.cursor, &mut |_, _| {})?;
+        let mut note = |_: &State, entry: &Entry<'_>, end: &Cursor| names.see(entry, end);
+        let (tail, cursor) = fold::catch_up(read, Arc::make_mut(state), self.cursor, &mut note)?;
         self.cursor = cursor;
         self.tail = Some(tail);
         Ok(())
@@ -137,7 +158,7 @@ impl Ledger {
                     _ => ControlFlow::Break(()),
                 })
             };
-            fold::catch_up(read, &mut state, Cursor::START, visit)?;
+            fold::catch_up(read, &mut state, Cursor::START, &mut |before, entry, _| visit(before, entry))?;
         }
         Ok(state)
     }
@@ -150,13 +171,15 @@ impl Ledger {
         Ok(self.log.read(from, visit)?.head)
     }
 
-    /// Writes a snapshot if enough has happened since the last one. A failure is of no consequence.
+    /// Writes a snapshot, and what the index lacks, if enough has happened since the last one. A failure is of no
+    /// consequence.
     pub fn save_snapshot_if_due(&mut self) {
         let Some(root) = &self.root else { return };
         if self.cursor.seq.0 >= self.snapshot.0 + snapshot::SNAPSHOT_EVERY
             && snapshot::save(root, &self.cursor, &self.state).is_ok()
         {
             self.snapshot = self.cursor.seq;
+            self.build_index_if_due();
         }
     }
 

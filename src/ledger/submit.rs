@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
+use super::names::Names;
 use super::{Entry, Env, Ledger, LedgerError, fold};
 use crate::decide::{self, Caller, Command, Context, Decided, Decision, History, Refusal};
 use crate::event::{Event, LedgerRecovered, LedgerSealed, codec};
@@ -142,12 +143,14 @@ impl Ledger {
         submission: &Submission,
     ) -> Result<Answer, SubmitError> {
         let digest = submission.digest()?;
+        // First the fold, then a search as far as it goes: a record that lands later is seen under the lock, and whatever
+        // is found is among what is made durable before it is acknowledged.
+        self.refresh()?;
         if let Some(request) = &submission.request
-            && let Some(known) = self.find_request(request)?
+            && let Some(known) = self.requested(request)?
         {
             return self.known(request, known, digest);
         }
-        self.refresh()?;
         let history = self.history_of(&submission.command.todos())?;
         let mut work = Work { env, submission, digest, history, known: None };
         let outcome = self.under_lock(wait, &mut work);
@@ -159,19 +162,26 @@ impl Ledger {
             // A rule said no: nothing was touched, and the next request need not fold from genesis.
             Err(refused @ SubmitError::Refused(_)) => Err(refused),
             Err(error) => {
-                // The state may be ahead of the log, or partly changed: it is folded anew when it is needed.
+                // The state may be ahead of the log, or partly changed: it is folded anew when it is needed. What earlier
+                // requests appended still waits to be made durable.
+                self.forgotten = self.tip();
                 self.forget();
                 Err(error)
             }
         }
     }
 
-    /// Waits until everything this ledger has folded survives a loss of power.
+    /// Waits until everything this ledger has folded or appended survives a loss of power.
     ///
     /// # Errors
     /// As [`crate::log::Log::make_durable`].
     pub fn make_durable(&self, wait: &Wait<'_>) -> Result<Seq, LogError> {
-        self.log.make_durable(&self.cursor, wait)
+        self.log.make_durable(&self.tip(), wait)
+    }
+
+    /// Just after the last record that is folded, or was before the state was forgotten.
+    const fn tip(&self) -> Cursor {
+        if self.cursor.seq.0 < self.forgotten.seq.0 { self.forgotten } else { self.cursor }
     }
 
     fn known(&self, request: &RequestId, known: (Seq, Hash), digest: Hash) -> Result<Answer, SubmitError> {
@@ -185,10 +195,8 @@ impl Ledger {
     /// What a request came to when it landed: recomputed from the log, so it is the same for ever.
     fn committed_at(&self, seq: Seq) -> Result<Committed, LedgerError> {
         let mut found = None;
-        let state = self.replay(seq, &mut |_, entry| {
-            if entry.at.seq == seq {
-                found = Some((entry.at.clone(), entry.hash, entry.request.clone(), entry.events.clone()));
-            }
+        let state = self.state_at(seq, &mut |entry| {
+            found = Some((entry.at.clone(), entry.hash, entry.request.clone(), entry.events.clone()));
         })?;
         let (at, hash, request, events) = found.ok_or(LedgerError::Internal)?;
         let receipt = Receipt { seq, hash, request, duplicate: true };
@@ -197,18 +205,21 @@ impl Ledger {
 
     fn under_lock(&mut self, wait: &Wait<'_>, work: &mut Work<'_>) -> Result<Outcome, SubmitError> {
         let mut transaction = self.log.transaction(wait)?;
-        let (state, cursor) = (&mut self.state, &mut self.cursor);
+        let (state, cursor, names) = (&mut self.state, &mut self.cursor, &mut self.names);
         // A transaction begins by looking at the last record: if that is the one folded last, nothing is to be read.
         if *cursor != transaction.head() {
             let read = |from: &Cursor, visit: &mut Visit<'_>| transaction.read(from, visit);
             let folded = Arc::make_mut(state);
-            let (_, reached) =
-                fold::catch_up(read, folded, *cursor, &mut |before, entry| work.note(before, entry))?;
+            let mut note = |before: &State, entry: &Entry<'_>, end: &Cursor| {
+                work.note(before, entry);
+                names.see(entry, end);
+            };
+            let (_, reached) = fold::catch_up(read, folded, *cursor, &mut note)?;
             *cursor = reached;
         }
         // Ledger time is read once: what is decided and what is recorded stand at the same instant.
         let now = (work.env.now)().max(state.now);
-        let mut tip = Tip { transaction: &mut *transaction, state, cursor, env: work.env, now };
+        let mut tip = Tip { transaction: &mut *transaction, state, cursor, names, env: work.env, now };
         tip.record_recovery()?;
         if let Some((request, known)) = work.known.take() {
             return Ok(Outcome::Known(request, known));
@@ -260,6 +271,7 @@ struct Tip<'a, 'log> {
     transaction: &'a mut (dyn Transaction + 'log),
     state: &'a mut Arc<State>,
     cursor: &'a mut Cursor,
+    names: &'a mut Names,
     env: &'a Env<'a>,
     /// Ledger time: never before the last record.
     now: Timestamp,
@@ -289,12 +301,14 @@ impl Tip<'_, '_> {
         let mut line = Vec::with_capacity(body.len() + 512);
         let hash = draft.write(&mut line).map_err(LedgerError::Frame)?;
         Arc::make_mut(self.state).apply(&at, &events).map_err(LedgerError::from)?;
+        let prev = self.cursor.hash;
         *self.cursor = self.transaction.append(self.cursor, &line).map_err(|error| match error {
             AppendError::NotStored(error) => SubmitError::from(error),
             AppendError::Unknown(error) => SubmitError::Unknown { request: request.clone(), error },
             // The lock is held and the state was just caught up, so nobody can have come between.
             AppendError::Conflict { .. } => LedgerError::Internal.into(),
         })?;
+        self.names.note(prev, &request, &events, line.len(), self.cursor);
         let receipt = Receipt { seq: at.seq, hash, request, duplicate: false };
         Ok(Committed { receipt, at, events, state: Arc::clone(self.state) })
     }

@@ -42,6 +42,12 @@ pub enum LogError {
         /// What is missing, or is no ledger.
         path: PathBuf,
     },
+    /// There are records, and the file that says whose they are is missing or garbled.
+    #[error("{} is missing or garbled, and there are records beside it", path.display())]
+    FormatLost {
+        /// The file.
+        path: PathBuf,
+    },
     /// A ledger is already here; it was left as it is.
     #[error("a ledger already exists at {}", path.display())]
     AlreadyExists {

@@ -11,11 +11,11 @@ use super::error::LogError;
 use super::head::Head;
 use super::layout::{self, Layout};
 use super::transaction::FileTransaction;
-use super::{Cursor, Log, Pending, Tail, Transaction, Visit, Wait};
+use super::{Cursor, Log, Pending, Pick, Tail, Transaction, Visit, Wait};
 use crate::id::{LedgerId, Seq};
 use crate::limits::SEGMENT_TARGET_BYTES;
-use crate::record::Verdict;
 use crate::record::recover::Suffix;
+use crate::record::{Record, Verdict};
 
 /// How much of what a lock's holder says of itself is kept.
 const HOLDER_CHARS: usize = 120;
@@ -81,6 +81,18 @@ impl FileLog {
         self.id
     }
 
+    /// Whether a transaction may begin here at all, found out before work is done for one: by the owner of the ledger
+    /// and the mode of its lock. Nothing is changed.
+    ///
+    /// # Errors
+    /// [`LogError::ForeignOwner`], [`LogError::NotWritable`], [`LogError::WrongType`].
+    pub fn check_writable(&self) -> Result<(), LogError> {
+        self.store.refuse_foreign()?;
+        let path = self.store.layout.lock();
+        let opened = self.store.disk.open(&path, How::Update);
+        opened.map(drop).map_err(|error| LogError::writing("open", &path, error))
+    }
+
     /// The `.loopx` directory.
     #[must_use]
     pub fn root(&self) -> &Path {
@@ -97,6 +109,10 @@ impl fmt::Debug for FileLog {
 impl Log for FileLog {
     fn read(&self, from: &Cursor, visit: &mut Visit<'_>) -> Result<Tail, LogError> {
         self.store.read(from, visit)
+    }
+
+    fn pick(&self, records: &[Pick], visit: &mut dyn FnMut(&Record<'_>)) -> Result<bool, LogError> {
+        self.store.pick(records, visit)
     }
 
     fn transaction(&self, wait: &Wait<'_>) -> Result<Box<dyn Transaction + '_>, LogError> {
@@ -132,6 +148,13 @@ impl Store {
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(Head::default()),
             Err(error) => Err(LogError::reading("open", &path, error)),
         }
+    }
+
+    /// The ledger of another user is only read.
+    pub(super) fn refuse_foreign(&self) -> Result<(), LogError> {
+        let path = &self.layout.log;
+        let owner = self.disk.foreign_owner(path);
+        owner.map_or(Ok(()), |uid| Err(LogError::ForeignOwner { path: path.clone(), uid }))
     }
 
     pub(super) fn open_head(&self) -> Result<Box<dyn DiskFile>, LogError> {

@@ -79,7 +79,7 @@ pub(super) fn segment_of_name(name: &str) -> Option<Seq> {
 pub(super) fn read_format(disk: &dyn Disk, layout: &Layout) -> Result<LedgerId, LogError> {
     let path = layout.format();
     let file = disk.open(&path, How::Read).map_err(|error| match error.kind() {
-        std::io::ErrorKind::NotFound => LogError::NotALedger { path: path.clone() },
+        std::io::ErrorKind::NotFound => no_format(disk, layout),
         _ => LogError::reading("open", &path, error),
     })?;
     let mut bytes = [0; 128];
@@ -92,7 +92,17 @@ pub(super) fn read_format(disk: &dyn Disk, layout: &Layout) -> Result<LedgerId, 
     match parsed() {
         Some((FORMAT_VERSION, Ok(id))) => Ok(id),
         Some((version, _)) if version > FORMAT_VERSION => Err(LogError::Newer { version, seq: None }),
-        _ => Err(LogError::NotALedger { path }),
+        _ => Err(no_format(disk, layout)),
+    }
+}
+
+/// What it means that FORMAT says nothing: with a first segment beside it, a ledger that lost it; else no ledger.
+fn no_format(disk: &dyn Disk, layout: &Layout) -> LogError {
+    let path = layout.format();
+    if disk.exists(&layout.segment(Seq(1))) {
+        LogError::FormatLost { path }
+    } else {
+        LogError::NotALedger { path }
     }
 }
 

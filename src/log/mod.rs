@@ -9,6 +9,7 @@ mod file;
 mod head;
 mod layout;
 mod memory;
+mod pick;
 mod roll;
 mod scan;
 mod transaction;
@@ -105,6 +106,15 @@ pub struct Recovered {
     pub name: String,
 }
 
+/// A single record: its number, and where in its segment it starts, if that is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Pick {
+    /// Its sequence number.
+    pub seq: Seq,
+    /// Offset of its first byte.
+    pub offset: Option<u64>,
+}
+
 /// Who waits for a lock, and how long.
 #[derive(Debug, Clone, Copy)]
 pub struct Wait<'a> {
@@ -128,6 +138,16 @@ pub trait Log: Send + Sync {
     /// [`LogError::CursorUnknown`] if the record just before `from` is not the one that `from` names: start again from
     /// [`Cursor::START`]. Any other error is final; records visited before it were sound.
     fn read(&self, from: &Cursor, visit: &mut Visit<'_>) -> Result<Tail, LogError>;
+
+    /// Visits these records and no others, in the order given. Of each, its own hash and its number are checked, not its
+    /// place in the chain. False if one of them could not be had this way: [`Log::read`] tells why, and has the rest.
+    ///
+    /// # Errors
+    /// Whatever keeps a segment from being read.
+    fn pick(&self, records: &[Pick], visit: &mut dyn FnMut(&Record<'_>)) -> Result<bool, LogError> {
+        let _ = visit;
+        Ok(records.is_empty())
+    }
 
     /// Takes the lock and puts the tail right, so that the next record may be appended. Constant work if the tail is
     /// where the last writer left it: what lies before the tail is checked by reading it.

@@ -41,9 +41,7 @@ struct Active {
 impl<'s> FileTransaction<'s> {
     /// Takes the lock and puts the tail right.
     pub(super) fn begin(store: &'s Store, wait: &Wait<'_>) -> Result<Self, LogError> {
-        if let Some(uid) = store.disk.foreign_owner(&store.layout.log) {
-            return Err(LogError::ForeignOwner { path: store.layout.log.clone(), uid });
-        }
+        store.refuse_foreign()?;
         let lock = store.lock(&store.layout.lock(), wait)?;
         let head_file = store.open_head()?;
         let path = store.layout.head();

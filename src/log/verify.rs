@@ -10,6 +10,7 @@ use super::{Cursor, Pending};
 use crate::hash::Hash;
 use crate::id::{LedgerId, Seq};
 use crate::record::Verdict;
+use crate::record::recover::{Evidence, Fault};
 use crate::record::survey::Survey;
 
 /// A record remembered elsewhere: in a checkpoint, a receipt, a report.
@@ -109,6 +110,20 @@ pub fn verify(
     let Some((suffix, verdict)) = found.outcome else { return Err(LogError::Interrupted { seq: head.seq }) };
     let pending = pending(suffix, &verdict, walker.offset);
     let verdict = beyond_segment(store, segment, walker.offset, head.seq, verdict)?;
+    // A reader that knows the head from HEAD does not list the segments; here it is worth it.
+    let verdict = match verdict {
+        Verdict::Clean | Verdict::Adopt if store.segments()?.iter().any(|first| *first > segment) => {
+            let (fault, evidence) = (Fault::MissingSegment, Evidence::SealedSegment);
+            Verdict::Damaged {
+                seq: head.seq.next(),
+                offset: walker.offset,
+                fault,
+                evidence,
+                sound_after: None,
+            }
+        }
+        other => other,
+    };
     let verdict = options.against.map_or(verdict, |anchor| against(anchor, anchored, head.seq, verdict));
     if options.digests {
         for info in &mut segments {

@@ -1,12 +1,15 @@
 //! Who did what, when, and to which things.
+//!
+//! The history of a thing is a *thread*: the events that name it, and what became of the things that came into being with
+//! it: gates that it waits for, turns on it, evidence about it or that it rests on. A thread grows while it is read in
+//! order; no state is needed.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use crate::event::{Event, LeaseTarget, Subject};
+use crate::event::{Event, GoalChange};
 use crate::hash::Hash;
-use crate::id::{Actor, RequestId, Seq};
-use crate::ledger::Entry;
-use crate::state::State;
+use crate::id::{Actor, CriterionId, EvidenceId, GateId, GoalId, RequestId, Seq, TodoId, TurnId};
+use crate::ledger::{Entry, Ledger, LedgerError, Past};
 use crate::time::Timestamp;
 
 /// One record of the history.
@@ -30,183 +33,181 @@ impl Line {
     /// All events of a record.
     #[must_use]
     pub fn whole(entry: &Entry<'_>) -> Self {
-        Self::with(entry, entry.events.clone())
-    }
-
-    /// The events of a record that touch the thing named, given the state before it; `None` if none does.
-    #[must_use]
-    pub fn about(before: &State, entry: &Entry<'_>, id: &str) -> Option<Self> {
-        let touching = entry.events.iter().filter(|event| touches(before, event).contains(id));
-        let events: Vec<Event> = touching.cloned().collect();
-        (!events.is_empty()).then(|| Self::with(entry, events))
-    }
-
-    fn with(entry: &Entry<'_>, events: Vec<Event>) -> Self {
         Self {
             seq: entry.at.seq,
             ts: entry.at.ts,
             actor: entry.at.actor.clone(),
             request: entry.request.clone(),
             hash: entry.hash,
+            events: entry.events.clone(),
+        }
+    }
+
+    /// Some events of a record.
+    fn with(past: &Past, events: Vec<Event>) -> Self {
+        let Past { at, hash, request, .. } = past;
+        Self {
+            seq: at.seq,
+            ts: at.ts,
+            actor: at.actor.clone(),
+            request: request.clone(),
+            hash: *hash,
             events,
         }
     }
 }
 
-/// The things that an event is about, refers to, or changes, by the names that people use for them. What it names only
-/// by way of something else, as a gate's answer does with the todos that waited, is looked up in the state before it.
-/// Text is never looked at.
-#[must_use]
-pub fn touches(before: &State, event: &Event) -> BTreeSet<String> {
-    let mut found = Touched(BTreeSet::new());
-    found.work(event);
-    found.rest(event);
-    found.indirect(before, event);
-    found.0
+impl From<Past> for Line {
+    fn from(past: Past) -> Self {
+        let Past { at, hash, request, events, .. } = past;
+        Self { seq: at.seq, ts: at.ts, actor: at.actor, request, hash, events }
+    }
 }
 
-struct Touched(BTreeSet<String>);
+/// The history of one thing, up to the record that the ledger was read to.
+///
+/// # Errors
+/// As [`Ledger::open`].
+pub fn thread(ledger: &mut Ledger, subject: &str) -> Result<Vec<Line>, LedgerError> {
+    let whole = |found: &BTreeMap<Seq, Past>| {
+        let mut thread = Thread::new(subject);
+        // What the subject stands for is told by what comes later.
+        found
+            .values()
+            .rev()
+            .flat_map(|past| past.events.iter().rev())
+            .for_each(|event| thread.replace(event));
+        let lines: Vec<Line> = found.values().filter_map(|past| thread.read(past)).collect();
+        (thread, lines)
+    };
+    let first = BTreeSet::from([subject.to_owned()]);
+    let found = ledger.gather(first, &mut |found| whole(found).0.keys())?;
+    Ok(whole(&found).1)
+}
 
-impl Touched {
-    fn add<T: ToString>(&mut self, ids: impl IntoIterator<Item = T>) {
-        self.0.extend(ids.into_iter().map(|id| id.to_string()));
-    }
+/// A subject, and what is linked to it.
+#[derive(Debug)]
+struct Thread<'s> {
+    subject: &'s str,
+    /// Todos in whose place the subject stands, directly or by way of others.
+    replaced: BTreeSet<TodoId>,
+    /// Open gates, and the todos that wait for each.
+    gates: BTreeMap<GateId, BTreeSet<TodoId>>,
+    /// Turns, and the todo that each was opened on.
+    turns: BTreeMap<TurnId, TodoId>,
+    /// Evidence, and what it is about.
+    about: BTreeMap<EvidenceId, String>,
+    /// Criteria that are met, and the evidence that each rests on.
+    met: BTreeMap<(GoalId, CriterionId), EvidenceId>,
+    /// What else has to be read to know what became of it.
+    linked: BTreeSet<String>,
+}
 
-    fn one(&mut self, id: &impl ToString) {
-        self.0.insert(id.to_string());
-    }
-
-    fn subject(&mut self, about: &Subject) {
-        match about {
-            Subject::Goal(goal) => self.one(goal),
-            Subject::Todo(id) => self.one(id),
-            Subject::Gate(id) => self.one(id),
-            Subject::Trial(id) => self.one(id),
+impl<'s> Thread<'s> {
+    const fn new(subject: &'s str) -> Self {
+        Self {
+            subject,
+            replaced: BTreeSet::new(),
+            gates: BTreeMap::new(),
+            turns: BTreeMap::new(),
+            about: BTreeMap::new(),
+            met: BTreeMap::new(),
+            linked: BTreeSet::new(),
         }
     }
 
-    fn target(&mut self, on: &LeaseTarget) {
-        match on {
-            LeaseTarget::Todo(id) => self.one(id),
-            LeaseTarget::Resource(name) => self.one(name),
-        }
+    fn keys(self) -> BTreeSet<String> {
+        self.linked
     }
 
-    fn indirect(&mut self, before: &State, event: &Event) {
-        let gate = match event {
-            Event::GateDecided(e) => before.gates.get(&e.id),
-            Event::GateWithdrawn(e) => before.gates.get(&e.id),
-            _ => None,
-        };
-        self.add(gate.into_iter().flat_map(|gate| &gate.blocks.todos));
-        if let Event::TurnClosed(e) = event {
-            self.add(before.turns.get(&e.id).map(|turn| turn.todo));
+    /// Reads the next record. Its events that touch the subject, if there are any.
+    fn read(&mut self, past: &Past) -> Option<Line> {
+        let mut events = Vec::new();
+        for event in &past.events {
+            if event.names().iter().any(|name| name == self.subject) || self.touches(event) {
+                events.push(event.clone());
+            }
+            self.learn(event);
+            self.follow(event);
         }
-        if let Event::EvidenceInvalidated(e) = event {
-            let goals = before.goals.iter();
-            let resting = goals.filter(|(_, goal)| goal.criteria.values().any(|c| c.met_by == Some(e.id)));
-            self.add(resting.map(|(name, _)| name));
-        }
+        (!events.is_empty()).then(|| Line::with(past, events))
     }
 
-    /// Todos, gates, claims, leases and turns.
-    fn work(&mut self, event: &Event) {
+    fn is_subject(&self, id: &impl ToString) -> bool {
+        id.to_string() == self.subject
+    }
+
+    /// Whether an event touches the subject by way of something linked to it.
+    fn touches(&self, event: &Event) -> bool {
+        let waiting =
+            |gate| self.gates.get(gate).is_some_and(|todos| todos.iter().any(|id| self.is_subject(id)));
         match event {
-            Event::TodoAdded(e) => {
-                self.one(&e.id);
-                self.one(&e.goal);
-                self.add(&e.spec.needs);
-            }
-            Event::TodoChanged(e) => self.one(&e.id),
-            Event::TodoBlocked(e) => self.one(&e.id),
-            Event::TodoDeferred(e) => self.one(&e.id),
-            Event::TodoReopened(e) => self.one(&e.id),
-            Event::TodoCompleted(e) => {
-                self.one(&e.id);
-                self.add(&e.evidence);
-            }
-            Event::TodoSuperseded(e) => self.add([e.id, e.by]),
-            Event::TodoCancelled(e) => self.one(&e.id),
+            Event::GateDecided(e) => waiting(&e.id),
+            Event::GateWithdrawn(e) => waiting(&e.id),
+            Event::TurnClosed(e) => self.turns.get(&e.id).is_some_and(|todo| self.is_subject(todo)),
+            Event::EvidenceInvalidated(e) => self.rests_on(e.id),
+            Event::EvidenceSuperseded(e) => self.rests_on(e.id),
+            _ => false,
+        }
+    }
+
+    fn rests_on(&self, id: EvidenceId) -> bool {
+        let met = || self.met.iter().any(|((goal, _), by)| *by == id && self.is_subject(goal));
+        self.about.get(&id).is_some_and(|about| about == self.subject) || met()
+    }
+
+    /// Takes note of what an event links, and of what it ends.
+    fn learn(&mut self, event: &Event) {
+        match event {
             Event::GateOpened(e) => {
-                self.one(&e.id);
-                self.one(&e.goal);
-                self.add(&e.blocks.todos);
-                self.add(&e.blocks.agents);
-                self.add(&e.evidence);
+                self.gates.insert(e.id, e.blocks.todos.iter().copied().collect());
             }
-            Event::GateDecided(e) => self.one(&e.id),
-            Event::GateWithdrawn(e) => self.one(&e.id),
-            Event::ClaimTaken(e) => self.add([e.todo.to_string(), e.holder.actor.name().to_owned()]),
-            Event::ClaimReleased(e) => self.one(&e.todo),
-            Event::ClaimHandedOver(e) => {
-                self.one(&e.todo);
-                self.add([e.from.actor.name(), e.to.actor.name()]);
+            Event::GateDecided(e) if e.outcome.is_final() => drop(self.gates.remove(&e.id)),
+            Event::GateWithdrawn(e) => drop(self.gates.remove(&e.id)),
+            // What waited for a gate goes on waiting in the todo that replaces it.
+            Event::TodoSuperseded(e) => {
+                for todos in self.gates.values_mut().filter(|todos| todos.contains(&e.id)) {
+                    todos.insert(e.by);
+                }
             }
-            Event::LeaseGranted(e) => self.target(&e.on),
-            Event::LeaseRenewed(e) => self.target(&e.on),
-            Event::LeaseReleased(e) => self.target(&e.on),
-            Event::LeaseTakenOver(e) => {
-                self.target(&e.on);
-                self.add([e.from.actor.name(), e.to.actor.name()]);
+            Event::TurnOpened(e) => drop(self.turns.insert(e.id, e.todo)),
+            Event::EvidenceRecorded(e) => drop(self.about.insert(e.id, e.about.name())),
+            Event::AcceptanceMet(e) => drop(self.met.insert((e.goal.clone(), e.criterion), e.evidence)),
+            Event::AcceptanceReopened(e) => drop(self.met.remove(&(e.goal.clone(), e.criterion))),
+            Event::GoalStarted(e) => self.met.retain(|(goal, _), _| *goal != e.goal),
+            Event::GoalChanged(e) => {
+                for change in &e.changes {
+                    if let GoalChange::Criterion { id, .. } = change {
+                        self.met.remove(&(e.goal.clone(), *id));
+                    }
+                }
             }
-            Event::TurnOpened(e) => {
-                self.add([e.id.to_string(), e.todo.to_string(), e.holder.actor.name().to_owned()])
-            }
-            Event::TurnClosed(e) => self.one(&e.id),
             _ => {}
         }
     }
 
-    /// Everything else.
-    fn rest(&mut self, event: &Event) {
-        match event {
-            Event::AgentRegistered(e) => self.one(&e.agent),
-            Event::AgentRetired(e) => self.one(&e.agent),
-            Event::OwnerRegistered(e) => self.one(&e.owner),
-            Event::OwnerRevoked(e) => self.one(&e.owner),
-            Event::GoalStarted(e) => self.one(&e.goal),
-            Event::GoalChanged(e) => self.one(&e.goal),
-            Event::GoalPaused(e) => self.one(&e.goal),
-            Event::GoalResumed(e) => self.one(&e.goal),
-            Event::GoalCompleted(e) => self.one(&e.goal),
-            Event::GoalAbandoned(e) => self.one(&e.goal),
-            Event::AcceptanceMet(e) => {
-                self.add([e.goal.to_string(), e.criterion.to_string(), e.evidence.to_string()])
-            }
-            Event::AcceptanceReopened(e) => self.add([e.goal.to_string(), e.criterion.to_string()]),
-            Event::EvidenceRecorded(e) => {
-                self.one(&e.id);
-                self.subject(&e.about);
-                self.add(e.metric.iter().map(|row| row.trial));
-            }
-            Event::EvidenceInvalidated(e) => self.one(&e.id),
-            Event::EvidenceSuperseded(e) => self.add([e.id, e.by]),
-            Event::QuotaSet(e) => self.one(&e.goal),
-            Event::QuotaSpent(e) => self.add([e.turn.to_string(), e.todo.to_string()]),
-            Event::QuotaVoided(e) => self.add([e.goal.to_string(), format!("#{}", e.spend)]),
-            Event::StateRefreshed(e) => {
-                self.one(&e.goal);
-                self.add(e.todo);
-                self.add(e.turn);
-            }
-            Event::MetricDefined(e) => self.one(&e.metric),
-            Event::DatasetRegistered(e) => self.one(&e.dataset),
-            Event::HypothesisProposed(e) => {
-                self.one(&e.id);
-                self.add(&e.refines);
-                self.add(e.todo);
-            }
-            Event::ExperimentRegistered(e) => self.add([e.id.to_string(), e.tests.to_string()]),
-            Event::TrialStarted(e) => self.add([e.id.to_string(), e.experiment.to_string()]),
-            Event::TrialEnded(e) => self.one(&e.id),
-            Event::PromotionRecorded(e) => {
-                self.one(&e.id);
-                self.one(&e.gate);
-                self.one(&e.slot);
-                self.add(e.cites.iter().chain(&e.contrast));
-                self.add(e.replaces);
-            }
-            _ => {}
+    /// Takes note of what has to be read to know what becomes of the subject.
+    fn follow(&mut self, event: &Event) {
+        let linked = match event {
+            Event::TodoSuperseded(e) if self.stands_for(e.by) => e.id.to_string(),
+            Event::GateOpened(e) if e.blocks.todos.iter().any(|id| self.stands_for(*id)) => e.id.to_string(),
+            Event::TurnOpened(e) if self.is_subject(&e.todo) => e.id.to_string(),
+            Event::EvidenceRecorded(e) if e.about.name() == self.subject => e.id.to_string(),
+            Event::AcceptanceMet(e) if self.is_subject(&e.goal) => e.evidence.to_string(),
+            _ => return,
+        };
+        self.linked.insert(linked);
+    }
+
+    fn replace(&mut self, event: &Event) {
+        if let Event::TodoSuperseded(e) = event
+            && self.stands_for(e.by)
+        {
+            self.replaced.insert(e.id);
         }
+    }
+
+    fn stands_for(&self, id: TodoId) -> bool {
+        self.is_subject(&id) || self.replaced.contains(&id)
     }
 }

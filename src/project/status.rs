@@ -58,7 +58,8 @@ pub fn status<'a>(state: &'a State, id: &'a GoalId, goal: &'a Goal, now: Timesta
     let frontier = frontier(state, &lane);
     let person = |todo: &Todo| todo.spec.class == TodoClass::UserAction;
     let todo = |id: &TodoId| state.todos.get(id).map(|todo| (*id, todo));
-    let (user_actions, ready) = frontier.runnable.iter().filter_map(todo).partition(|(_, todo)| person(todo));
+    let (user_actions, mut ready): (Vec<_>, Vec<_>) =
+        frontier.runnable.iter().filter_map(todo).partition(|(_, todo)| person(todo));
     let mut running = Vec::new();
     let mut waiting = Vec::new();
     for (id, found) in frontier.waiting {
@@ -78,6 +79,18 @@ pub fn status<'a>(state: &'a State, id: &'a GoalId, goal: &'a Goal, now: Timesta
             _ => waiting.push((id, todo, found)),
         }
     }
+    // Work for an agent that has left is nobody's until it is given to another.
+    let left = |todo: &Todo| {
+        let agent = todo.spec.bound.as_ref().and_then(|agent| state.agents.get(agent));
+        todo.spec.bound.clone().filter(|_| agent.is_some_and(|agent| agent.retired))
+    };
+    ready.retain(|(id, todo)| match left(todo) {
+        None => true,
+        Some(agent) => {
+            waiting.push((*id, *todo, vec![Hindrance::Bound(agent)]));
+            false
+        }
+    });
     Status {
         id,
         goal,

@@ -210,6 +210,12 @@ pub struct Unverified<'a> {
 }
 
 impl<'a> Unverified<'a> {
+    /// The sequence number that the line carries, true or not: good for finding a line, not for believing it.
+    #[must_use]
+    pub const fn claimed_seq(self) -> Seq {
+        self.record.seq
+    }
+
     /// Checks the hash over the stored bytes.
     ///
     /// # Errors

@@ -79,7 +79,7 @@ impl State {
         self.withdraw_evidence(event.id, Standing::Superseded)
     }
 
-    /// Evidence stops counting; every criterion that rests on it is open again. Evidence of finished work may have
+    /// Evidence stops counting. What rested on it is reopened by events of its own. Evidence of finished work may have
     /// left the state, which changes nothing here.
     fn withdraw_evidence(&mut self, id: EvidenceId, standing: Standing) -> Fold {
         if id.0 > self.minted.evidence {
@@ -87,11 +87,6 @@ impl State {
         }
         if let Some(evidence) = self.evidence.get_mut(&id) {
             evidence.standing = standing;
-        }
-        for criterion in self.goals.values_mut().flat_map(|goal| goal.criteria.values_mut()) {
-            if criterion.met_by == Some(id) {
-                criterion.met_by = None;
-            }
         }
         Ok(())
     }

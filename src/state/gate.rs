@@ -40,6 +40,16 @@ impl Gate {
     }
 }
 
+/// An approval that a promotion may use, once.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Approval {
+    /// The goal that the question was asked in.
+    pub goal: GoalId,
+    /// What was looked at.
+    pub evidence: Vec<EvidenceId>,
+}
+
 impl State {
     pub(super) fn gate_opened(&mut self, at: &At, event: &GateOpened) -> Fold {
         mint(&mut self.minted.gates, event.id.0, GateId::LETTER)?;
@@ -69,8 +79,9 @@ impl State {
                 Ok(())
             }
             GateOutcome::Approve => {
+                let evidence = entry(&mut self.gates, &event.id, "open")?.evidence.clone();
                 let goal = self.lift(event.id, |_| {})?;
-                self.approvals.insert(event.id, goal);
+                self.approvals.insert(event.id, Approval { goal, evidence });
                 Ok(())
             }
             GateOutcome::Choice { .. } => self.lift(event.id, |_| {}).map(|_| ()),

@@ -8,7 +8,7 @@ use super::{At, Fold, State, entry};
 use crate::event::{
     AcceptanceMet, AcceptanceReopened, DeliveryOutcome, GoalChange, GoalChanged, GoalStarted, StateRefreshed,
 };
-use crate::id::{Actor, CriterionId, EvidenceId, GoalId, Label, Seq, TodoId};
+use crate::id::{Actor, CriterionId, EvidenceId, GateId, GoalId, Label, Seq, TodoId};
 use crate::scope::PathScope;
 use crate::text::Text;
 use crate::time::Timestamp;
@@ -103,8 +103,20 @@ pub struct Goal {
     pub revision: u64,
     /// How many of its todos were completed.
     pub completed_todos: u64,
+    /// What closed work said has to happen before anything follows.
+    pub awaited: Vec<Awaited>,
     /// The last run note.
     pub note: Option<RunNote>,
+}
+
+/// What a close waits for. An open todo needs no entry: it is work itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Awaited {
+    /// A gate, until it is decided.
+    Gate(GateId),
+    /// An instant.
+    Until(Timestamp),
 }
 
 impl Goal {
@@ -142,6 +154,7 @@ impl State {
             status: GoalStatus::Active,
             revision: 1,
             completed_todos: 0,
+            awaited: Vec::new(),
             note: None,
         };
         self.goals.insert(event.goal.clone(), goal);
@@ -184,7 +197,7 @@ impl State {
         self.goal_set_status(name, status)?;
         self.todos.retain(|_, todo| todo.goal != *name);
         self.gates.retain(|_, gate| gate.goal != *name);
-        self.approvals.retain(|_, goal| goal != name);
+        self.approvals.retain(|_, approval| approval.goal != *name);
         self.turns.retain(|_, turn| turn.goal != *name);
         let kept: Vec<EvidenceId> =
             self.goals.values().flat_map(|goal| goal.criteria.values()).filter_map(|c| c.met_by).collect();

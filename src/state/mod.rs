@@ -19,8 +19,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 pub use evidence::{Evidence, Standing};
-pub use gate::Gate;
-pub use goal::{Criterion, Goal, GoalStatus, RunNote};
+pub use gate::{Approval, Gate};
+pub use goal::{Awaited, Criterion, Goal, GoalStatus, RunNote};
 pub use hold::{Claim, Lease, ResourceLease};
 pub use lineage::{Lineage, Metric};
 pub use people::{Agent, Owner};
@@ -37,7 +37,7 @@ use crate::id::{
 use crate::time::Timestamp;
 
 /// Names this reducer. A snapshot taken by another one is not used. Changes whenever [`State`] or a transition does.
-pub const REDUCER: &str = "loopx-reducer/3";
+pub const REDUCER: &str = "loopx-reducer/4";
 
 /// Where an event stands: the envelope of its record, as far as a transition may see it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -110,7 +110,7 @@ pub struct State {
     /// Open gates.
     pub gates: BTreeMap<GateId, Gate>,
     /// Approved gates that no promotion has used, with their goals.
-    pub approvals: BTreeMap<GateId, GoalId>,
+    pub approvals: BTreeMap<GateId, Approval>,
     /// Leases on resources, released ones too, since their epochs only grow.
     pub resources: BTreeMap<ResourceId, ResourceLease>,
     /// Evidence that open things rest on.

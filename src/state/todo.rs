@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::{At, Claim, Fold, State, entry, mint};
+use super::{At, Awaited, Claim, Fold, State, entry, mint};
 use crate::event::{
-    TodoAdded, TodoBlocked, TodoCancelled, TodoChange, TodoChanged, TodoCompleted, TodoDeferred,
+    Continuation, TodoAdded, TodoBlocked, TodoCancelled, TodoChanged, TodoCompleted, TodoDeferred,
     TodoReopened, TodoSpec, TodoSuperseded,
 };
 use crate::id::{GateId, GoalId, Seq, TodoId};
@@ -86,13 +86,8 @@ impl State {
 
     pub(super) fn todo_changed(&mut self, event: &TodoChanged) -> Fold {
         let todo = entry(&mut self.todos, &event.id, "open")?;
-        for change in &event.changes {
-            match change {
-                TodoChange::Title { new, .. } => todo.spec.title = new.clone(),
-                TodoChange::Priority { new, .. } => todo.spec.priority = *new,
-                TodoChange::DoneWhen { new, .. } => todo.spec.done_when = Some(new.clone()),
-            }
-        }
+        event.changes.iter().for_each(|change| todo.spec.change(change));
+        todo.unmet.retain(|need| todo.spec.needs.contains(need));
         Ok(())
     }
 
@@ -121,8 +116,7 @@ impl State {
             }
             Some(closed) => {
                 self.insert_todo(at, event.id, &closed.goal, &closed.spec, closed.epoch);
-                // What is under way goes on; everything else needs it again.
-                for other in self.todos.values_mut().filter(|other| other.claim.is_none()) {
+                for other in self.todos.values_mut() {
                     if other.spec.needs.contains(&event.id) {
                         other.unmet.insert(event.id);
                     }
@@ -146,7 +140,21 @@ impl State {
             turn.completed = true;
             turn.pay_by = todo.claim.and_then(|claim| claim.lease).map(|lease| lease.until);
         }
-        entry(&mut self.goals, &todo.goal, "a goal")?.completed_todos += 1;
+        let (gates, now) = (&self.gates, self.now);
+        let goal = entry(&mut self.goals, &todo.goal, "a goal")?;
+        goal.completed_todos += 1;
+        goal.awaited.retain(|awaited| match awaited {
+            Awaited::Gate(gate) => gates.contains_key(gate),
+            Awaited::Until(at) => *at > now,
+        });
+        goal.awaited.extend(match &event.continuation {
+            Continuation::WaitForGate { gate } => Some(Awaited::Gate(*gate)),
+            Continuation::WaitUntil { at } => Some(Awaited::Until(*at)),
+            Continuation::Successors { .. }
+            | Continuation::HandOver { .. }
+            | Continuation::WaitForTodo { .. }
+            | Continuation::NoFollowUp { .. } => None,
+        });
         Ok(())
     }
 
@@ -166,13 +174,8 @@ impl State {
     }
 
     pub(super) fn todo_cancelled(&mut self, event: &TodoCancelled) -> Fold {
-        self.close_todo(event.id)?;
-        for other in self.todos.values_mut() {
-            if other.unmet.remove(&event.id) {
-                other.status = TodoStatus::Blocked { why: event.why.clone() };
-            }
-        }
-        Ok(())
+        // What needed it goes on needing it: until it is reopened, or the need is dropped.
+        self.close_todo(event.id).map(|_| ())
     }
 
     /// Takes a todo out, with its claim, and the evidence about it that no criterion and no lineage rests on.

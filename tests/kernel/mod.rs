@@ -2,6 +2,8 @@
 //! that `append --stdin` reads.
 #![expect(dead_code, reason = "each test file uses its own part")]
 
+pub mod chaos;
+
 use std::cell::Cell;
 use std::path::Path;
 

@@ -130,6 +130,17 @@ fn next_step(refusal: &Refusal) -> Option<String> {
         Refusal::OwnerOnly { .. } | Refusal::OwnerUnnamed | Refusal::OwnerUnknown { .. } => {
             "loopx owner list".to_owned()
         }
+        Refusal::Unknown { what, .. } => match *what {
+            "goal" => "loopx goal list".to_owned(),
+            "gate" => "loopx gate list".to_owned(),
+            "criterion" => "loopx goal show".to_owned(),
+            "evidence" | "current evidence" => "loopx evidence list".to_owned(),
+            _ => "loopx history".to_owned(),
+        },
+        Refusal::NothingToChange | Refusal::OutOfRange { .. } | Refusal::InPast { .. } => return None,
+        Refusal::HeldAlready { on, .. } => format!("loopx lease renew {on}"),
+        Refusal::RowsNotShown { gate } => format!("loopx gate show {gate}"),
+        Refusal::OwnBaseline { evidence } => format!("loopx history {evidence}"),
         Refusal::Exists { what: "goal", .. } | Refusal::GoalAmbiguous { .. } => "loopx goal list".to_owned(),
         Refusal::NoGoal => "loopx start-goal --goal-text \"...\"".to_owned(),
         Refusal::GoalNotActive { goal, status: loopx::state::GoalStatus::Paused } => {
@@ -211,6 +222,7 @@ impl From<LedgerError> for Failure {
             LedgerError::Event { .. } | LedgerError::Inconsistent(_) | LedgerError::Envelope { .. } => {
                 Self::new("ledger.inconsistent", exit::DAMAGED, error.to_string()).hint("loopx verify")
             }
+            LedgerError::Identity { .. } => Self::new("ledger.identity", exit::DAMAGED, error.to_string()),
             LedgerError::Frame(_) => Self::new("request.too_large", exit::REFUSED, error.to_string()),
             other => Self::new("internal", exit::IO, other.to_string()),
         }
@@ -225,16 +237,13 @@ impl From<LogError> for Failure {
         };
         let (code, exit, hint) = match &error {
             LogError::NotALedger { .. } => ("ledger.not_found", exit::IO, Some("loopx init")),
+            LogError::FormatLost { .. } => ("ledger.damaged", exit::DAMAGED, Some("loopx doctor")),
             LogError::AlreadyExists { .. } => ("ledger.exists", exit::REFUSED, Some("loopx connect")),
             LogError::Newer { .. } => ("ledger.newer", exit::DAMAGED, Some("loopx --version")),
-            LogError::Damaged(_) => ("ledger.damaged", exit::DAMAGED, Some("loopx verify --segments")),
-            LogError::RolledBack { .. } => {
-                ("ledger.rolled_back", exit::DAMAGED, Some("loopx verify --segments"))
-            }
-            LogError::Rewritten { .. } => {
-                ("ledger.rewritten", exit::DAMAGED, Some("loopx verify --segments"))
-            }
-            LogError::Forked { .. } => ("ledger.forked", exit::DAMAGED, Some("loopx verify --segments")),
+            LogError::Damaged(_) => ("ledger.damaged", exit::DAMAGED, Some("loopx verify")),
+            LogError::RolledBack { .. } => ("ledger.rolled_back", exit::DAMAGED, Some("loopx verify")),
+            LogError::Rewritten { .. } => ("ledger.rewritten", exit::DAMAGED, Some("loopx verify")),
+            LogError::Forked { .. } => ("ledger.forked", exit::DAMAGED, Some("loopx verify")),
             LogError::Busy { .. } => ("ledger.busy", exit::BUSY, Some("loopx doctor")),
             LogError::Unreadable { .. } => ("ledger.unreadable", exit::IO, Some("loopx doctor")),
             LogError::NotWritable { .. } => ("ledger.not_writable", exit::IO, Some("loopx doctor")),
@@ -257,10 +266,16 @@ impl From<LogError> for Failure {
 fn damaged(damage: &Damage) -> String {
     let Place { seq, segment, offset } = &damage.place;
     let after = match &damage.sound_after {
-        Some((first, last)) => format!("; #{first} to #{last} after it are still chained to each other"),
-        None => "; nothing after it is sound".to_owned(),
+        Some((first, last)) if first == last && first > seq => format!("; #{first} after it is sound"),
+        Some((first, last)) if first > seq => {
+            format!("; #{first} to #{last} after it are still chained to each other")
+        }
+        _ => "; nothing after it is sound".to_owned(),
     };
-    format!("record #{seq} (segment {segment}, byte {offset}): {}{after}; nothing was changed", damage.fault)
+    format!(
+        "record #{seq} (segment {segment}, byte {offset}): {}{after}; nothing was changed: restore the segment from a copy",
+        damage.fault
+    )
 }
 
 /// When something will be possible, for people: the time of day, with the day if it is another one.

@@ -47,15 +47,14 @@ enum Early {
 impl Early {
     fn report(&self, words: &[OsString]) -> ExitCode {
         match self {
-            Self::Text(text) => {
-                print(text);
-                ExitCode::SUCCESS
-            }
+            Self::Text(text) => match print(text) {
+                Ok(()) => ExitCode::SUCCESS,
+                Err(failure) => fail(&failure, "loopx.usage/1", false),
+            },
             Self::Usage(failure) => {
-                let json = words
-                    .iter()
-                    .take_while(|word| *word != "--")
-                    .any(|word| word == "--json" || word == "--format=json");
+                let words: Vec<&OsString> = words.iter().take_while(|word| *word != "--").collect();
+                let named = words.iter().any(|word| *word == "--json" || *word == "--format=json");
+                let json = named || words.windows(2).any(|pair| pair == ["--format", "json"]);
                 fail(failure, "loopx.usage/1", json)
             }
         }
@@ -117,26 +116,50 @@ fn named(words: &[OsString]) -> String {
 
 fn answer(output: &Output, schema: &str, json: bool, quiet: bool) -> ExitCode {
     let streamed = output.text.is_empty() && output.keys.is_empty();
-    if json && !streamed {
-        print(&format!("{}\n", output.document(schema)));
-    } else if !quiet {
-        print(&output.text);
+    let printed = if json && !streamed {
+        print(&document(&output.document(schema)))
+    } else if quiet {
+        Ok(())
+    } else {
+        print(&output.text)
+    };
+    match printed {
+        Ok(()) => ExitCode::from(output.exit),
+        Err(failure) => fail(&failure, schema, false),
     }
-    ExitCode::from(output.exit)
 }
 
 fn fail(failure: &Failure, schema: &str, json: bool) -> ExitCode {
-    if json && !failure.printed {
-        print(&format!("{}\n", failure_document(schema, failure)));
-    }
-    if !json || failure.printed {
-        let _ = std::io::stderr().write_all(failure.text().as_bytes());
+    let printed = json && !failure.printed && print(&document(&failure_document(schema, failure))).is_ok();
+    if !printed {
+        // Where standard error is gone too, the exit code is all that can be said.
+        drop(std::io::stderr().write_all(failure.text().as_bytes()));
     }
     ExitCode::from(failure.exit)
 }
 
-/// A reader that has gone away is no error.
-fn print(text: &str) {
+/// One line of JSON in which no character can move a cursor or reorder text.
+fn document(value: &serde_json::Value) -> String {
+    let mut out = String::new();
+    for c in value.to_string().chars() {
+        if c.is_ascii() && c != '\u{7f}' || !loopx::project::escape::is_unsafe(c) {
+            out.push(c);
+        } else {
+            let mut units = [0; 2];
+            out.extend(c.encode_utf16(&mut units).iter().map(|unit| format!("\\u{unit:04x}")));
+        }
+    }
+    out.push('\n');
+    out
+}
+
+/// A reader that has gone away is no error; any other failure is, since what was asked for did not arrive.
+fn print(text: &str) -> Result<(), Failure> {
     let mut out = std::io::stdout().lock();
-    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            Err(Failure::new("output", failure::exit::IO, format!("standard output: {error}")))
+        }
+        _ => Ok(()),
+    }
 }

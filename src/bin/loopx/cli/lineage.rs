@@ -11,7 +11,7 @@ use loopx::text::Text;
 
 use super::tick::word;
 
-/// `lineage …`
+// `lineage …`
 #[derive(Debug, Subcommand)]
 pub enum Lineage {
     /// Define a metric
@@ -73,10 +73,13 @@ pub enum Lineage {
         /// File to write [default: standard output]
         #[arg(long, short, value_name = "FILE")]
         output: Option<PathBuf>,
+        /// Replace the file if it exists
+        #[arg(long, requires = "output")]
+        force: bool,
     },
 }
 
-/// `lineage dataset`
+// `lineage dataset`
 #[derive(Debug, Args)]
 pub struct Dataset {
     /// Its name
@@ -98,7 +101,7 @@ pub struct Dataset {
     pub title: Text,
 }
 
-/// `lineage trial …`
+// `lineage trial …`
 #[derive(Debug, Subcommand)]
 pub enum Trial {
     /// Start a trial
@@ -122,7 +125,7 @@ pub enum Trial {
     },
 }
 
-/// `lineage evidence`
+// `lineage evidence`
 #[derive(Debug, Args)]
 pub struct Row {
     /// The trial that measured it
@@ -151,7 +154,7 @@ pub struct Row {
     pub summary: Option<Text>,
 }
 
-/// `lineage promote`
+// `lineage promote`
 #[derive(Debug, Args)]
 pub struct Promote {
     /// What it is

@@ -42,7 +42,7 @@ pub struct Global {
     #[arg(long, global = true, visible_alias = "agent-id", value_name = "AGENT")]
     pub agent: Option<AgentId>,
     /// Owner who acts
-    #[arg(long = "as", global = true, value_name = "OWNER")]
+    #[arg(long = "as", global = true, value_name = "OWNER", conflicts_with = "agent")]
     pub owner: Option<OwnerId>,
     /// Session of the agent's host [env: LOOPX_SESSION]
     #[arg(long, global = true, value_name = "SESSION")]

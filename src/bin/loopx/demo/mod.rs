@@ -115,7 +115,7 @@ fn summary(story: &Story, proof: &Proof, dir: &Path, picture: &Path) -> Output {
         count(proof.records, "record"),
         head(&proof.digest)
     ));
-    text.push_str(&format!("verify    ok, chain head {}, {} reports kept\n", head(&proof.head), proof.blobs));
+    text.push_str(&format!("verify    ok, chain head {}, {} files kept\n", head(&proof.head), proof.blobs));
     let found = said.split(';').next().unwrap_or_default();
     text.push_str(&format!(
         "tampered  one digit of a value in #{middle} of a copy; verify, exit 5: {}\n",

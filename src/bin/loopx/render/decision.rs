@@ -1,11 +1,11 @@
 //! A decision: in one line for an agent, in LoopX's shape for its scripts, and with its trace for whoever asks why.
 
-use loopx::decide::{Decision, PlanCause, Verdict};
+use loopx::decide::{Decision, Mode, PlanCause, Verdict};
 use loopx::event::Event;
 use loopx::id::{GateId, TodoId, TurnId};
 use loopx::ledger::Committed;
 use loopx::project::escape::terminal;
-use loopx::state::{Quota, State};
+use loopx::state::{GoalStatus, Quota, State};
 use loopx::time::{DurationMs, Timestamp};
 use serde_json::{Map, Value, json};
 
@@ -78,7 +78,8 @@ fn run_lines(voice: &Voice, state: &State, id: TodoId, turn: Option<TurnId>, now
     for bound in bounds {
         out.push_str(&format!("  {bound}\n"));
     }
-    out.push_str(&format!("  then  {} | --no-follow-up \"WHY\"\n", follow_up(voice, id)));
+    out.push_str(&format!("  then  {}\n", follow_up(voice, id)));
+    out.push_str("        or, in place of --next,  --no-follow-up \"WHY\"\n");
     out
 }
 
@@ -88,7 +89,7 @@ pub fn quiet(voice: &Voice, state: &State, decision: &Decision) -> Output {
         Verdict::Run { todo, turn, .. } => run_lines(voice, state, *todo, *turn, decision.now),
         Verdict::Ask { gates, user_actions } => ask_lines(voice, state, decision, gates, user_actions),
         Verdict::Plan { cause } => plan_lines(voice, cause),
-        Verdict::Wait => wait_line(decision),
+        Verdict::Wait => wait_line(voice, state, decision),
         Verdict::Done => format!("DONE goal {} is finished\n", decision.goal),
     };
     let asked: &[GateId] = match &decision.verdict {
@@ -179,20 +180,41 @@ fn plan_lines(voice: &Voice, cause: &PlanCause) -> String {
             let first = stuck.first().cloned().unwrap_or_default();
             let explain = voice.command("ready --explain");
             let reopen = voice.command(&format!("todo reopen {first} --why \"...\""));
-            (format!("{} stuck", list(&stuck)), format!("{explain} | {reopen}"))
+            (format!("{} stuck", list(&stuck)), format!("{explain}\n  or    {reopen}"))
         }
     };
     format!("PLAN {what}\n  then  {then}\n")
 }
 
-fn wait_line(decision: &Decision) -> String {
+fn wait_line(voice: &Voice, state: &State, decision: &Decision) -> String {
     let at = decision.wake.at.map(|at| format!(" until {}", when(at, decision.now))).unwrap_or_default();
-    let on = if decision.wake.on.is_empty() {
-        String::new()
-    } else {
-        format!(" (or {})", decision.wake.on.join(", "))
-    };
-    format!("WAIT {}{at}{on}\n", decision.mode.word().replace('_', " "))
+    let others = decision.wake.on.join(", ");
+    let paused = state.goals.get(&decision.goal).is_some_and(|goal| goal.status == GoalStatus::Paused);
+    match decision.mode {
+        Mode::Paused if paused => {
+            format!(
+                "WAIT goal {} is paused; an owner resumes it: {}\n",
+                decision.goal,
+                voice.owner("goal resume --why \"...\"")
+            )
+        }
+        Mode::Paused => {
+            format!(
+                "WAIT the quota of {} is 0; an owner sets it: {}\n",
+                decision.goal,
+                voice.owner("quota set --slots 10 --why \"...\"")
+            )
+        }
+        Mode::QuotaThrottled if at.is_empty() => {
+            "WAIT the quota is used up, and no slot becomes free by itself\n".to_owned()
+        }
+        Mode::QuotaThrottled => format!("WAIT the quota is used up{at}\n"),
+        Mode::AgentScopeWait | Mode::ReassignmentRequired => {
+            format!("WAIT the work left is others': {others}{at}\n")
+        }
+        _ if others.is_empty() => format!("WAIT nothing is due{at}\n"),
+        _ => format!("WAIT nothing is due{at}: {others}\n"),
+    }
 }
 
 /// The commands that make sense now, complete.
@@ -230,7 +252,11 @@ pub fn should_run(voice: &Voice, state: &State, decision: &Decision, detail: boo
         }
         Verdict::Ask { .. } | Verdict::Plan { .. } | Verdict::Wait | Verdict::Done => Value::Null,
     };
-    let quota = state.quotas.get(&decision.goal);
+    let mut quota = quota_keys(state.quotas.get(&decision.goal), decision.now);
+    if decision.mode == Mode::QuotaThrottled {
+        // Slots that open turns of others may still spend are used up too.
+        quota.as_object_mut().and_then(|quota| quota.insert("state".to_owned(), "throttled".into()));
+    }
     let commands = next_commands(voice, decision);
     let contract = json!({
         "mode": decision.mode.word(),
@@ -262,7 +288,7 @@ pub fn should_run(voice: &Voice, state: &State, decision: &Decision, detail: boo
                 "cadence_class": decision.mode.word(), "cadence_minutes": cadence, "reset_token": token,
             }),
         ),
-        ("quota", quota_keys(quota, decision.now)),
+        ("quota", quota),
     ];
     for (key, value) in keys {
         output.keys.insert(key.to_owned(), value);

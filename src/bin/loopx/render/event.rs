@@ -111,6 +111,7 @@ fn todo_change(change: &TodoChange) -> String {
     match change {
         TodoChange::Title { old, new } => format!("title {} -> {}", quoted(old), quoted(new)),
         TodoChange::Priority { old, new } => format!("priority {} -> {}", word(old), word(new)),
+        TodoChange::Needs { old, new } => format!("needs [{}] -> [{}]", list(old), list(new)),
         TodoChange::DoneWhen { new, .. } => format!("done when {}", quoted(new)),
     }
 }
@@ -208,7 +209,10 @@ fn account(event: &Event) -> String {
                 Allowance::Slots { slots } => count(*slots, "slot"),
                 Allowance::Share { milli } => format!("share {}.{:03}", milli / 1_000, milli % 1_000),
             };
-            format!("quota of {} set to {allowance} in {} s: {}", e.goal, e.window_ms / 1_000, quoted(&e.why))
+            {
+                let window = loopx::time::DurationMs(e.window_ms);
+                format!("quota of {} set to {allowance} in {window}: {}", e.goal, quoted(&e.why))
+            }
         }
         Event::QuotaSpent(e) => {
             format!("{} spent for {} on {}", count(e.slots, "slot"), e.turn, e.todo)

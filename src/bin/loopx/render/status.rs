@@ -41,7 +41,8 @@ pub fn text(voice: &Voice, status: &Status<'_>, now: Timestamp) -> String {
             run.holder
         ));
     }
-    let mut section = section.next("ready");
+    let word = if status.goal.status == GoalStatus::Active { "ready" } else { "when active" };
+    let mut section = section.next(word);
     let (rows, more) = cut(&status.ready, ROWS);
     for (id, todo) in rows {
         let priority = super::event_word(&todo.spec.priority);

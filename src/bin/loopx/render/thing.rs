@@ -1,5 +1,6 @@
 //! Lists of things, and one thing.
 
+use loopx::id::{EvidenceId, GateId, TodoId, TurnId};
 use loopx::project::escape::terminal;
 use loopx::project::history::Line;
 use loopx::state::State;
@@ -47,7 +48,7 @@ fn named<T: serde::Serialize, N: ToString>(name: &N, thing: &T) -> Value {
 /// Open todos of a goal, or of all.
 pub fn todos(state: &State, goal: Option<&loopx::id::GoalId>) -> Vec<Row> {
     let mine = state.todos.iter().filter(|(_, todo)| goal.is_none_or(|goal| todo.goal == *goal));
-    let row = |(id, todo): (&loopx::id::TodoId, &loopx::state::Todo)| {
+    let row = |(id, todo): (&TodoId, &loopx::state::Todo)| {
         let held = todo.claim.as_ref().map(|claim| format!("  held by {}", claim.holder)).unwrap_or_default();
         let status = match &todo.status {
             loopx::state::TodoStatus::Open => String::new(),
@@ -81,7 +82,7 @@ pub fn goals(state: &State) -> Vec<Row> {
 
 /// Open gates.
 pub fn gates(state: &State) -> Vec<Row> {
-    let row = |(id, gate): (&loopx::id::GateId, &loopx::state::Gate)| Row {
+    let row = |(id, gate): (&GateId, &loopx::state::Gate)| Row {
         text: format!("{id}  {}  asked by {}", terminal(gate.question.as_str()), gate.by.name()),
         json: named(id, gate),
     };
@@ -90,7 +91,7 @@ pub fn gates(state: &State) -> Vec<Row> {
 
 /// Evidence that open work rests on.
 pub fn evidence(state: &State) -> Vec<Row> {
-    let row = |(id, found): (&loopx::id::EvidenceId, &loopx::state::Evidence)| Row {
+    let row = |(id, found): (&EvidenceId, &loopx::state::Evidence)| Row {
         text: format!(
             "{id}  {}  about {}  {}",
             found.standing.word(),
@@ -168,6 +169,37 @@ pub fn find(state: &State, name: &str) -> Option<Value> {
     let owner = || name.parse().ok().and_then(|id| state.owners.get(&id).map(|owner| named(&id, owner)));
     let resource = || name.parse().ok().and_then(|id| state.resources.get(&id).map(|slot| named(&id, slot)));
     goal.or_else(agent).or_else(owner).or_else(resource)
+}
+
+/// Whether a thing of that name leaves the state when it is finished.
+pub fn leaves(name: &str) -> bool {
+    name.parse::<TodoId>().is_ok()
+        || name.parse::<GateId>().is_ok()
+        || name.parse::<EvidenceId>().is_ok()
+        || name.parse::<TurnId>().is_ok()
+}
+
+/// A thing as it last was, with how it ended in place of what no longer holds.
+pub fn ended(id: &str, mut object: Value, lines: &[Line]) -> Value {
+    let noun = match id.chars().next() {
+        Some(GateId::LETTER) => "gate",
+        Some(TurnId::LETTER) => "turn",
+        _ => "todo",
+    };
+    let kinds = lines
+        .iter()
+        .rev()
+        .flat_map(|line| line.events.iter().rev().map(move |event| (line.seq, event.kind())));
+    let end = kinds.into_iter().find_map(|(seq, kind)| {
+        let word = kind.strip_prefix(noun)?.strip_prefix('.')?;
+        let ends = ["completed", "superseded", "cancelled", "decided", "withdrawn", "closed"];
+        ends.contains(&word).then_some((seq, word))
+    });
+    if let (Value::Object(fields), Some((seq, word))) = (&mut object, end) {
+        fields.remove("claim");
+        fields.insert("status".to_owned(), format!("{word} at #{seq}").into());
+    }
+    object
 }
 
 /// History lines for people, oldest first: `#88  a1  T7 added "…"`.

@@ -48,22 +48,29 @@ pub fn log(session: &Session<'_>, args: &cli::Log) -> Result<Output, Failure> {
             } else {
                 Entry::of(record).map(|entry| rendered(session, &entry).into_bytes())
             };
-            match line {
-                Ok(line) => {
-                    closed =
-                        std::io::stdout().write_all(&line).and_then(|()| std::io::stdout().flush()).is_err()
-                }
+            match line.map_err(Failure::from).and_then(|line| print(&line)) {
+                Ok(still_read) => closed = !still_read,
                 Err(error) => failure = Some(error),
             }
             if closed || failure.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         })?;
-        if let Some(error) = failure {
-            return Err(error.into());
+        if let Some(failure) = failure {
+            return Err(failure);
         }
         if closed || left == 0 || !args.follow {
             return Ok(Output::default());
         }
         std::thread::sleep(FOLLOW_EVERY);
+    }
+}
+
+/// Prints a line; false once nobody reads any more.
+fn print(line: &[u8]) -> Result<bool, Failure> {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(line).and_then(|()| out.flush()) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(false),
+        Err(error) => Err(Failure::new("output", exit::IO, format!("standard output: {error}"))),
     }
 }
 
@@ -276,15 +283,18 @@ fn anchor(session: &Session<'_>, text: &str) -> Result<Anchor, Failure> {
 }
 
 #[derive(Default)]
-struct Blobs {
-    sound: u64,
-    missing: Vec<Hash>,
-    altered: Vec<Hash>,
+pub(super) struct Blobs {
+    /// How many are there as they should be.
+    pub sound: u64,
+    /// Those that are not there.
+    pub missing: Vec<Hash>,
+    /// Those with another content.
+    pub altered: Vec<Hash>,
 }
 
 /// Every blob that a record names, read back. One that was never here (a digest given by hand, without its size) is
 /// no finding.
-fn blobs(root: &Path) -> Result<Blobs, Failure> {
+pub(super) fn blobs(root: &Path) -> Result<Blobs, Failure> {
     let ledger = Ledger::open(root)?;
     let mut named = std::collections::BTreeSet::new();
     ledger.replay(ledger.head().seq, &mut |_, entry: &Entry<'_>| {

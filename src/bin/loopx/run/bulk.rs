@@ -7,10 +7,11 @@ use loopx::app::bulk;
 use loopx::decide::Caller;
 use loopx::ledger::{Answer, Ledger};
 use loopx::limits::RECORD_MAX_BYTES;
+use loopx::log::LogError;
 use serde_json::{Value, json};
 
 use super::Session;
-use crate::failure::Failure;
+use crate::failure::{Failure, exit};
 use crate::render::{Output, failure_document, value};
 
 /// Requests between two syncs: their receipts are printed together, once all of them are durable.
@@ -28,7 +29,7 @@ pub fn run(session: &Session<'_>) -> Result<Output, Failure> {
     let outcome = loop {
         line.clear();
         let read = read_line(&mut input, &mut line)
-            .map_err(|error| Failure::new("io", crate::failure::exit::IO, error.to_string()))?;
+            .map_err(|error| Failure::new("io", exit::IO, error.to_string()))?;
         if read == 0 {
             break Ok(());
         }
@@ -87,7 +88,7 @@ fn settle(session: &Session<'_>, ledger: &mut Ledger, receipts: &mut Vec<Value>)
     if receipts.is_empty() {
         return Ok(0);
     }
-    ledger.make_durable(&session.host().wait)?;
+    ledger.make_durable(&session.host().wait).map_err(|error| stored(receipts.len(), &error))?;
     ledger.save_snapshot_if_due();
     for receipt in receipts.iter() {
         print_line(receipt);
@@ -97,7 +98,13 @@ fn settle(session: &Session<'_>, ledger: &mut Ledger, receipts: &mut Vec<Value>)
     Ok(count)
 }
 
-/// A reader that has gone away is not this program's concern: what was recorded is recorded.
+/// What is stored and may not be durable is not refused: the same lines again, with their request ids, tell.
+fn stored(count: usize, error: &LogError) -> Failure {
+    let message = format!("{count} requests are stored and may or may not be durable: {error}");
+    Failure::new("ledger.durability_unknown", exit::UNKNOWN, message).hint("loopx verify")
+}
+
+/// What was recorded is recorded whether or not somebody reads the receipt: asking again with the same id answers it.
 fn print_line(document: &Value) {
     let _ = writeln!(std::io::stdout(), "{document}");
 }

@@ -16,8 +16,15 @@ use super::Session;
 use crate::cli;
 use crate::failure::Failure;
 
+/// What printed commands say where the reader has to say something.
+const PLACEHOLDERS: [&str; 3] = ["CMD => RESULT", "TEXT", "WHY"];
+
 /// What a close shows: ids of evidence recorded before, files kept now, and statements `CMD => RESULT`.
 pub(super) fn close(session: &Session<'_>, args: &cli::Closing) -> Result<Close, Failure> {
+    let texts = args.proof.iter().chain(&args.next).chain(&args.no_follow_up);
+    if let Some(text) = texts.into_iter().find(|text| PLACEHOLDERS.contains(&text.as_str())) {
+        return Err(Failure::usage(format!("`{text}` stands for words of your own")));
+    }
     let mut close = Close {
         meets: args.meets.clone(),
         next: args.next.clone(),

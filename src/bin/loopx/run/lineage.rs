@@ -25,7 +25,7 @@ pub fn run(session: &Session<'_>, args: &Lineage) -> Result<Output, Failure> {
             output.exit = if why.standing == Standing::Valid { exit::DONE } else { exit::FINDINGS };
             Ok(headed(output, &ledger))
         }
-        Lineage::Export { output } => {
+        Lineage::Export { output, force } => {
             let text = match session.global.format {
                 Some(Format::Json) => graph::json(&read),
                 Some(Format::Dot) => graph::dot(&read),
@@ -34,7 +34,7 @@ pub fn run(session: &Session<'_>, args: &Lineage) -> Result<Output, Failure> {
                     return Err(Failure::usage("an export needs its form: --format json, dot or svg"));
                 }
             };
-            export(session, &ledger, &text, output.as_deref())
+            export(session, &ledger, &text, output.as_deref(), *force)
         }
         _ => Err(Failure::usage("not a command that reads")),
     }
@@ -63,9 +63,11 @@ fn export(
     ledger: &Ledger,
     text: &str,
     output: Option<&Path>,
+    force: bool,
 ) -> Result<Output, Failure> {
     let Some(output) = output else { return Ok(headed(Output::text(text).with("export", text), ledger)) };
     let path = session.environment.cwd.join(output);
+    refuse_to_overwrite(session, &path, force)?;
     let temporary = path.with_extension(format!("{}.tmp", std::process::id()));
     let written = std::fs::write(&temporary, text).and_then(|()| std::fs::rename(&temporary, &path));
     if let Err(error) = written {
@@ -79,4 +81,23 @@ fn export(
     );
     let output = Output::text(message).with("file", output.display().to_string()).with("bytes", text.len());
     Ok(headed(output, ledger))
+}
+
+/// An export never touches the ledger, and replaces another file only if it is told to.
+fn refuse_to_overwrite(session: &Session<'_>, path: &Path, force: bool) -> Result<(), Failure> {
+    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let parent = path.parent().map(real).unwrap_or_default();
+    let root = real(&session.root()?);
+    if parent.starts_with(&root) || real(path).starts_with(&root) {
+        return Err(Failure::new(
+            "export.inside_ledger",
+            exit::REFUSED,
+            "an export is not written into the ledger",
+        ));
+    }
+    if !force && path.symlink_metadata().is_ok() {
+        let message = format!("{} exists; --force replaces it", path.display());
+        return Err(Failure::new("export.exists", exit::REFUSED, message));
+    }
+    Ok(())
 }

@@ -4,7 +4,7 @@ use loopx::decide::{self, Context};
 use loopx::id::{GoalId, Seq};
 use loopx::ledger::{Entry, Ledger};
 use loopx::project::escape::terminal;
-use loopx::project::history::Line;
+use loopx::project::history::{Line, thread};
 use loopx::project::status;
 use loopx::state::{Quota, State};
 use loopx::time::Timestamp;
@@ -28,9 +28,21 @@ pub fn ready(session: &Session<'_>, args: &cli::Ready) -> Result<Output, Failure
     let title = |id: &loopx::id::TodoId| {
         state.todos.get(id).map(|todo| terminal(todo.spec.title.as_str())).unwrap_or_default()
     };
+    // What could run by itself may still be stopped as a whole: by a pause, a gate on everything, a quota.
+    let decided = session.ask(&ledger, decide::should_run)?;
     let mut text = String::new();
+    if decided.mode != decide::Mode::BoundedDelivery && !frontier.runnable.is_empty() {
+        text.push_str(&decision::quiet(&session.voice, state, &decided).text);
+    }
+    let mine = |id: &loopx::id::TodoId| {
+        state
+            .todos
+            .get(id)
+            .is_some_and(|todo| todo.claim.as_ref().is_some_and(|claim| claim.holder == decided.holder))
+    };
     for id in &frontier.runnable {
-        text.push_str(&format!("{id}  {}\n", title(id)));
+        let mark = if mine(id) { "  yours already" } else { "" };
+        text.push_str(&format!("{id}  {}{mark}\n", title(id)));
     }
     if frontier.runnable.is_empty() {
         text.push_str("nothing is ready\n");
@@ -52,7 +64,11 @@ pub fn ready(session: &Session<'_>, args: &cli::Ready) -> Result<Output, Failure
             json!({"id": id, "why": why})
         })
         .collect();
-    let output = Output::text(text).with("ready", value(&frontier.runnable)).with("waiting", waiting);
+    let output = Output::text(text)
+        .with("ready", value(&frontier.runnable))
+        .with("waiting", waiting)
+        .with("verdict", decided.verdict.word())
+        .with("mode", decided.mode.word());
     Ok(headed(output, &ledger))
 }
 
@@ -170,14 +186,17 @@ pub fn seq_at(ledger: &Ledger, as_of: AsOf) -> Result<Seq, Failure> {
 
 /// `history`
 pub fn history(session: &Session<'_>, args: &cli::History) -> Result<Output, Failure> {
-    let ledger = session.open()?;
+    let mut ledger = session.open()?;
     let about = args.about.clone().or_else(|| args.todo.map(|todo| todo.to_string()));
-    let since = match args.since {
-        None => Seq::ZERO,
-        Some(AsOf::Time(at)) => seq_at(&ledger, AsOf::Time(at)).unwrap_or(Seq::ZERO),
-        Some(AsOf::Seq(seq)) => seq,
+    let mut lines = match &about {
+        None => all(&ledger)?,
+        Some(id) => thread(&mut ledger, id)?,
     };
-    let lines = lines(&ledger, about.as_deref(), since)?;
+    match args.since {
+        None => {}
+        Some(AsOf::Time(at)) => lines.retain(|line| line.ts > at),
+        Some(AsOf::Seq(seq)) => lines.retain(|line| line.seq > seq),
+    }
     if lines.is_empty() && about.is_some() {
         let name = about.unwrap_or_default();
         return Err(Failure::new(
@@ -203,43 +222,35 @@ pub fn history(session: &Session<'_>, args: &cli::History) -> Result<Output, Fai
     Ok(headed(output, &ledger))
 }
 
-/// The history of one thing, or of all.
-fn lines(ledger: &Ledger, about: Option<&str>, since: Seq) -> Result<Vec<Line>, Failure> {
+/// The history of all.
+fn all(ledger: &Ledger) -> Result<Vec<Line>, Failure> {
     let mut lines = Vec::new();
-    ledger.replay(ledger.head().seq, &mut |before, entry: &Entry<'_>| {
-        if entry.at.seq > since {
-            lines.extend(match about {
-                None => Some(Line::whole(entry)),
-                Some(id) => Line::about(before, entry, id),
-            });
-        }
-    })?;
+    ledger.replay(ledger.head().seq, &mut |_, entry: &Entry<'_>| lines.push(Line::whole(entry)))?;
     Ok(lines)
 }
 
 /// `show`: the thing as it is, or as it last was, and its history.
 pub fn show(session: &Session<'_>, id: &str, as_of: Option<AsOf>) -> Result<Output, Failure> {
-    let ledger = session.open()?;
+    let mut ledger = session.open()?;
     if let Some(seq) = id.strip_prefix('#') {
         return record(&ledger, seq.parse()?);
     }
     let to = as_of.map_or(Ok(ledger.head().seq), |as_of| seq_at(&ledger, as_of))?;
-    let mut last = None;
-    let mut lines = Vec::new();
-    let state = ledger.replay(to, &mut |before, entry: &Entry<'_>| {
-        // What leaves the state with this record is remembered as it was just before.
-        if let Some(line) = Line::about(before, entry, id) {
-            last = thing::find(before, id).or_else(|| last.take());
-            lines.push(line);
-        }
-    })?;
-    let now = thing::find(&state, id);
+    let mut lines = thread(&mut ledger, id)?;
+    lines.retain(|line| line.seq <= to);
+    let now = match as_of {
+        None => thing::find(ledger.state(), id),
+        Some(_) => thing::find(&ledger.state_at(to, &mut |_| {})?, id),
+    };
     let open = now.is_some();
     if lines.is_empty() && !open {
         let text = format!("nothing is known of {id}");
         return Err(Failure::new("not_found", crate::failure::exit::REFUSED, text));
     }
-    let object = now.or(last);
+    let object = match now {
+        Some(now) => Some(now),
+        None => last(&ledger, id, &lines)?.map(|object| thing::ended(id, object, &lines)),
+    };
     let mut text =
         format!("{}{}\n", terminal(id), if open || object.is_none() { "" } else { "  as it last was" });
     object.iter().for_each(|object| text.push_str(&thing::object_lines(object)));
@@ -249,16 +260,27 @@ pub fn show(session: &Session<'_>, id: &str, as_of: Option<AsOf>) -> Result<Outp
     Ok(headed(output, &ledger).with("as_of", to.0))
 }
 
+/// The thing as it was just before the last record that touched it while it was there.
+fn last(ledger: &Ledger, id: &str, lines: &[Line]) -> Result<Option<Value>, Failure> {
+    if !thing::leaves(id) {
+        return Ok(None);
+    }
+    for line in lines.iter().rev() {
+        let before = ledger.state_at(Seq(line.seq.0.saturating_sub(1)), &mut |_| {})?;
+        if let Some(object) = thing::find(&before, id) {
+            return Ok(Some(object));
+        }
+    }
+    Ok(None)
+}
+
 /// `show '#118'`: one record.
 fn record(ledger: &Ledger, seq: Seq) -> Result<Output, Failure> {
     let seq = seq_at(ledger, AsOf::Seq(seq))?;
-    let mut found = None;
-    ledger.replay(seq, &mut |_, entry: &Entry<'_>| {
-        if entry.at.seq == seq {
-            found = Some(Line::whole(entry));
-        }
-    })?;
-    let Some(line) = found else { return Err(Failure::usage(format!("#{seq} holds no event"))) };
+    let Some(past) = ledger.record(seq)? else {
+        return Err(Failure::usage(format!("#{seq} holds no event")));
+    };
+    let line = Line::from(past);
     let text = format!("{}  hash {}  request {}\n", thing::history_line(&line), line.hash, line.request);
     Ok(headed(Output::text(text).with("record", thing::history_json(&line)), ledger))
 }

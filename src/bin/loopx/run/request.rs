@@ -172,6 +172,7 @@ fn todo(session: &Session<'_>, args: &cli::Todo) -> Result<Option<Command>, Fail
             title: args.title.clone(),
             priority: args.priority,
             done_when: args.done_when.clone(),
+            drop_needs: args.drop_needs.clone(),
             epoch: args.epoch,
         }
         .into(),

@@ -84,6 +84,7 @@ pub fn doctor(session: &Session<'_>) -> Result<Output, Failure> {
             if let Ok(ledger) = Ledger::open(&root) {
                 found.push(clock(session, &ledger));
                 found.push(people(&ledger));
+                found.push(blobs(&root));
             }
             found.push(quarantine(&root));
         }
@@ -155,16 +156,58 @@ fn lock(root: &Path) -> Finding {
     }
 }
 
+/// Whether a writer would get through: every file that one opens is opened for writing, and nothing is written.
 fn permission(root: &Path) -> Finding {
-    match fs::metadata(root) {
-        Err(error) => finding("directory", false, error.to_string(), None),
-        Ok(metadata) if metadata.permissions().readonly() => finding(
-            "directory",
-            false,
-            "read-only: reading works, writing does not",
-            Some("chmod u+w .loopx .loopx/log"),
-        ),
-        Ok(_) => finding("directory", true, root.display().to_string(), None),
+    let log = root.join("log");
+    let last = fs::read_dir(&log).ok().and_then(|files| {
+        let names = files.filter_map(|file| file.ok()?.file_name().into_string().ok());
+        names.filter(|name| name.ends_with(".jsonl")).max()
+    });
+    let names = ["lock", "sync.lock", "HEAD"].into_iter().map(str::to_owned).chain(last);
+    for name in names {
+        let path = log.join(name);
+        match fs::OpenOptions::new().append(true).open(&path) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                let text =
+                    format!("{} cannot be written: {error}; reading works, writing does not", path.display());
+                return finding("directory", false, text, Some("ls -la .loopx .loopx/log"));
+            }
+            _ => {}
+        }
+    }
+    match foreign_owner(root) {
+        Some(uid) => {
+            let text = format!("{} belongs to user {uid}; reading works, writing does not", root.display());
+            finding("directory", false, text, Some("ls -la .loopx .loopx/log"))
+        }
+        None => finding("directory", true, root.display().to_string(), None),
+    }
+}
+
+/// The user that the ledger belongs to, if that is not the one who runs this.
+#[cfg(unix)]
+fn foreign_owner(root: &Path) -> Option<u32> {
+    use std::os::unix::fs::MetadataExt;
+    let (owner, me) = (fs::metadata(root).ok()?.uid(), fs::metadata("/proc/self").ok()?.uid());
+    (owner != me).then_some(owner)
+}
+
+#[cfg(not(unix))]
+fn foreign_owner(_root: &Path) -> Option<u32> {
+    None
+}
+
+/// Whether everything that records say is kept is kept.
+fn blobs(root: &Path) -> Finding {
+    match super::audit::blobs(root) {
+        Err(failure) => finding("blobs", false, failure.message, Some("loopx verify")),
+        Ok(found) if found.missing.is_empty() && found.altered.is_empty() => {
+            finding("blobs", true, format!("{} kept", count(found.sound, "file")), None)
+        }
+        Ok(found) => {
+            let text = format!("{} missing, {} altered", found.missing.len(), found.altered.len());
+            finding("blobs", false, text, Some("loopx verify"))
+        }
     }
 }
 
@@ -191,6 +234,10 @@ fn people(ledger: &Ledger) -> Finding {
 }
 
 fn quarantine(root: &Path) -> Finding {
-    let kept = fs::read_dir(root.join("quarantine")).map(|files| files.count()).unwrap_or(0);
+    let kept = match fs::read_dir(root.join("quarantine")) {
+        Ok(files) => files.map(|_| 1).sum(),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => 0,
+        Err(error) => return finding("quarantine", false, error.to_string(), None),
+    };
     finding("quarantine", true, format!("{} of torn bytes kept", count(kept, "file")), None)
 }

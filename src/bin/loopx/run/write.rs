@@ -59,6 +59,12 @@ fn taken(
             decision::quiet(&session.voice, ledger.state(), &decided)
         }
     };
+    if committed.receipt.duplicate {
+        let ask = session.voice.command("next");
+        output
+            .text
+            .push_str(&format!("  recorded before, at #{}; what is so now: {ask}\n", committed.receipt.seq));
+    }
     for lost in committed.events.iter().filter(|event| matches!(event, Event::TurnClosed(_))) {
         output.text.push_str(&format!("  before that: {}\n", sentence(lost)));
     }

@@ -1,0 +1,166 @@
+//! The things that an event names: what people look for, and what the index keeps.
+
+use super::{Event, LeaseTarget, Subject};
+use crate::id::GoalId;
+
+/// The key under which the end of a goal is found. It ends todos, gates and turns that it does not name.
+#[must_use]
+pub fn goal_end(goal: &GoalId) -> String {
+    format!("ended/{goal}")
+}
+
+#[derive(Default)]
+struct Names(Vec<String>);
+
+impl Names {
+    fn one(&mut self, id: &impl ToString) {
+        self.0.push(id.to_string());
+    }
+
+    fn two(&mut self, first: &impl ToString, second: &impl ToString) {
+        self.one(first);
+        self.one(second);
+    }
+
+    fn all<T: ToString>(&mut self, ids: impl IntoIterator<Item = T>) {
+        self.0.extend(ids.into_iter().map(|id| id.to_string()));
+    }
+}
+
+impl Event {
+    /// The things that this event is about, refers to, or changes, by the names that people use for them. What it
+    /// names only by way of something else is not among them, and text is never looked at. A name may come twice.
+    #[must_use]
+    pub fn names(&self) -> Vec<String> {
+        let mut names = Names::default();
+        match self {
+            Self::LedgerCreated(_) | Self::LedgerRecovered(_) | Self::LedgerSealed(_) => {}
+            Self::AgentRegistered(e) => names.one(&e.agent),
+            Self::AgentRetired(e) => names.one(&e.agent),
+            Self::OwnerRegistered(e) => names.one(&e.owner),
+            Self::OwnerRevoked(e) => names.one(&e.owner),
+            Self::GoalStarted(e) => names.one(&e.goal),
+            Self::GoalChanged(e) => names.one(&e.goal),
+            Self::GoalPaused(e) => names.one(&e.goal),
+            Self::GoalResumed(e) => names.one(&e.goal),
+            Self::GoalCompleted(e) => names.one(&e.goal),
+            Self::GoalAbandoned(e) => names.one(&e.goal),
+            Self::AcceptanceMet(e) => {
+                names.two(&e.goal, &e.criterion);
+                names.one(&e.evidence);
+            }
+            Self::AcceptanceReopened(e) => names.two(&e.goal, &e.criterion),
+            Self::TodoAdded(e) => {
+                names.two(&e.id, &e.goal);
+                names.all(&e.spec.needs);
+            }
+            Self::TodoChanged(e) => names.one(&e.id),
+            Self::TodoBlocked(e) => names.one(&e.id),
+            Self::TodoDeferred(e) => names.one(&e.id),
+            Self::TodoReopened(e) => names.one(&e.id),
+            Self::TodoCompleted(e) => {
+                names.one(&e.id);
+                names.all(&e.evidence);
+            }
+            Self::TodoSuperseded(e) => names.two(&e.id, &e.by),
+            Self::TodoCancelled(e) => names.one(&e.id),
+            Self::GateOpened(e) => {
+                names.two(&e.id, &e.goal);
+                names.all(&e.blocks.todos);
+                names.all(&e.blocks.agents);
+                names.all(&e.evidence);
+            }
+            Self::GateDecided(e) => names.one(&e.id),
+            Self::GateWithdrawn(e) => names.one(&e.id),
+            Self::ClaimTaken(e) => names.two(&e.todo, &e.holder.actor.name()),
+            Self::ClaimReleased(e) => names.one(&e.todo),
+            Self::ClaimHandedOver(e) => {
+                names.one(&e.todo);
+                names.two(&e.from.actor.name(), &e.to.actor.name());
+            }
+            Self::LeaseGranted(e) => names.one(&target(&e.on)),
+            Self::LeaseRenewed(e) => names.one(&target(&e.on)),
+            Self::LeaseReleased(e) => names.one(&target(&e.on)),
+            Self::LeaseTakenOver(e) => {
+                names.one(&target(&e.on));
+                names.two(&e.from.actor.name(), &e.to.actor.name());
+            }
+            Self::EvidenceRecorded(e) => {
+                names.two(&e.id, &e.about.name());
+                names.all(e.metric.iter().map(|row| row.trial));
+            }
+            Self::EvidenceInvalidated(e) => names.one(&e.id),
+            Self::EvidenceSuperseded(e) => names.two(&e.id, &e.by),
+            Self::TurnOpened(e) => {
+                names.two(&e.id, &e.todo);
+                names.one(&e.holder.actor.name());
+            }
+            Self::TurnClosed(e) => names.one(&e.id),
+            Self::QuotaSet(e) => names.one(&e.goal),
+            Self::QuotaSpent(e) => names.two(&e.turn, &e.todo),
+            Self::QuotaVoided(e) => names.two(&e.goal, &format!("#{}", e.spend)),
+            Self::StateRefreshed(e) => {
+                names.one(&e.goal);
+                names.all(e.todo);
+                names.all(e.turn);
+            }
+            Self::MetricDefined(e) => names.one(&e.metric),
+            Self::DatasetRegistered(e) => names.one(&e.dataset),
+            Self::HypothesisProposed(e) => {
+                names.one(&e.id);
+                names.all(&e.refines);
+                names.all(e.todo);
+            }
+            Self::ExperimentRegistered(e) => names.two(&e.id, &e.tests),
+            Self::TrialStarted(e) => names.two(&e.id, &e.experiment),
+            Self::TrialEnded(e) => names.one(&e.id),
+            Self::PromotionRecorded(e) => {
+                names.two(&e.id, &e.gate);
+                names.one(&e.slot);
+                names.all(e.cites.iter().chain(&e.contrast));
+                names.all(e.replaces);
+            }
+        }
+        names.0
+    }
+
+    /// What this event is found by: its names, and a key of its own for the end of a goal.
+    #[must_use]
+    pub fn keys(&self) -> Vec<String> {
+        let mut keys = self.names();
+        if let Some(goal) = self.ended_goal() {
+            keys.push(goal_end(goal));
+        }
+        keys
+    }
+
+    /// The goal that this event ends.
+    #[must_use]
+    pub fn ended_goal(&self) -> Option<&GoalId> {
+        if let Self::GoalCompleted(e) = self {
+            return Some(&e.goal);
+        }
+        if let Self::GoalAbandoned(e) = self { Some(&e.goal) } else { None }
+    }
+}
+
+impl Subject {
+    /// Its name, without what kind of thing it is.
+    #[must_use]
+    pub fn name(&self) -> String {
+        match self {
+            Self::Goal(goal) => goal.to_string(),
+            Self::Todo(id) => id.to_string(),
+            Self::Gate(id) => id.to_string(),
+            Self::Trial(id) => id.to_string(),
+        }
+    }
+}
+
+/// What a lease is on, by its name.
+fn target(on: &LeaseTarget) -> String {
+    match on {
+        LeaseTarget::Todo(id) => id.to_string(),
+        LeaseTarget::Resource(name) => name.to_string(),
+    }
+}

@@ -1,0 +1,335 @@
+//! What holds for every decision, after any history.
+
+mod kernel;
+
+use std::collections::BTreeSet;
+
+use kernel::chaos::{GOALS, LANES, steps, take, world};
+use kernel::*;
+use loopx::decide::{Decision, Verdict};
+use loopx::event::{TodoClass, codec};
+use loopx::id::{Actor, Seq, TodoId};
+use loopx::ledger::Ledger;
+use loopx::state::{GoalStatus, State, TodoStatus};
+use loopx::time::Timestamp;
+use proptest::prelude::*;
+
+/// Who asks, as plain text.
+struct Me<'a> {
+    agent: &'a str,
+    session: Option<&'a str>,
+}
+
+impl<'a> Me<'a> {
+    fn of(lane: &'a str) -> Self {
+        match lane.split_once('+') {
+            Some((agent, session)) => Self { agent, session: Some(session) },
+            None => Self { agent: lane, session: None },
+        }
+    }
+
+    fn is(&self, holder: &loopx::event::Holder) -> bool {
+        holder.actor.to_string() == format!("agent/{}", self.agent)
+            && holder.session.as_ref().map(loopx::id::SessionId::as_str) == self.session
+    }
+}
+
+/// A plain second reading of what may run, straight from the rules: everything in the way of a todo.
+fn in_the_way(state: &State, goal: &str, me: &Me<'_>, id: TodoId, now: Timestamp) -> Vec<&'static str> {
+    let todo = &state.todos[&id];
+    let mut why = Vec::new();
+    let mut unless = |fine: bool, what: &'static str| {
+        if !fine {
+            why.push(what);
+        }
+    };
+    let on_it = |id: TodoId| state.turns.values().any(|turn| turn.todo == id && !turn.completed);
+    let mine = |id: TodoId| {
+        state.todos[&id].claim.as_ref().is_some_and(|claim| {
+            let addressed = claim.holder.session.is_none()
+                && claim.holder.actor.to_string() == format!("agent/{}", me.agent)
+                && !on_it(id);
+            me.is(&claim.holder) || addressed
+        })
+    };
+    let alive = |claim: &loopx::state::Claim| claim.lease.as_ref().is_none_or(|lease| lease.until > now);
+    let theirs = |id: TodoId| state.todos[&id].claim.as_ref().is_some_and(|claim| alive(claim) && !mine(id));
+    unless(todo.goal.as_str() == goal, "another goal");
+    unless(
+        match &todo.status {
+            TodoStatus::Open => true,
+            TodoStatus::Blocked { .. } => false,
+            TodoStatus::Deferred { until } => until.is_some_and(|until| until <= now),
+        },
+        "blocked or deferred",
+    );
+    // Open needs are unmet, and so are closed ones that were never completed.
+    unless(
+        todo.spec.needs.iter().all(|n| !state.todos.contains_key(n) || todo.unmet.contains(n)),
+        "unmet lost",
+    );
+    unless(mine(id) || todo.unmet.is_empty(), "a need is not completed");
+    unless(!state.gates.values().any(|gate| gate.blocks.todos.contains(&id)), "a gate");
+    unless(todo.spec.class != TodoClass::UserAction, "a person's");
+    unless(!todo.spec.excluded.iter().any(|agent| agent.as_str() == me.agent), "excluded");
+    unless(todo.spec.bound.as_ref().is_none_or(|agent| agent.as_str() == me.agent), "bound");
+    let agent = state.agents.iter().find(|(name, _)| name.as_str() == me.agent).map(|(_, agent)| agent);
+    let can = |wanted| agent.is_some_and(|agent| agent.capabilities.contains(wanted));
+    unless(todo.spec.requires.iter().all(can), "a capability");
+    unless(!theirs(id), "held");
+    let below = |path: &str, root: &str| path == root || path.starts_with(&format!("{root}/"));
+    let clash = |one: &str, other: &str| below(one, other) || below(other, one);
+    for other in state.todos.keys().copied().filter(|other| *other != id && theirs(*other)) {
+        let spec = &state.todos[&other].spec;
+        for path in &todo.spec.write {
+            unless(!spec.write.iter().any(|theirs| clash(&path.to_string(), &theirs.to_string())), "overlap");
+        }
+        unless(!todo.spec.resources.iter().any(|name| spec.resources.contains(name)), "a resource in use");
+    }
+    for name in &todo.spec.resources {
+        let held = state.resources.get(name).and_then(|slot| slot.held.as_ref());
+        unless(!held.is_some_and(|claim| alive(claim) && !me.is(&claim.holder)), "a leased resource");
+    }
+    let scope = &state.goals[&todo.goal].write;
+    unless(
+        todo.spec.write.iter().all(|path| {
+            scope.is_empty() || scope.iter().any(|root| below(&path.to_string(), &root.to_string()))
+        }),
+        "outside the goal",
+    );
+    why
+}
+
+/// Slots left, counted from the log's point of view: none means not limited.
+fn slots_left(state: &State, goal: &str, me: &Me<'_>, now: Timestamp) -> Option<i64> {
+    let quota = state.quotas.iter().find(|(name, _)| name.as_str() == goal).map(|(_, quota)| quota)?;
+    let allowed = i64::try_from(quota.allowed_slots()?).unwrap();
+    let window = quota.setting.as_ref().unwrap().window_ms;
+    let inside = |ts: Timestamp| now.as_micros() - ts.as_micros() < i64::try_from(window).unwrap() * 1_000;
+    let spent: u64 = quota.spends.iter().filter(|s| !s.voided && inside(s.ts)).map(|s| s.slots).sum();
+    let reserved = state.turns.values().filter(|turn| {
+        let until = match &state.todos.get(&turn.todo) {
+            Some(todo) if !turn.completed => {
+                todo.claim.as_ref().and_then(|c| c.lease.as_ref()).map(|l| l.until)
+            }
+            _ => turn.pay_by,
+        };
+        turn.goal.as_str() == goal
+            && (!me.is(&turn.holder) || turn.completed)
+            && until.is_some_and(|until| until > now)
+    });
+    Some(allowed - i64::try_from(spent).unwrap() - i64::try_from(reserved.count()).unwrap())
+}
+
+/// Every decision agrees with the second reading, and leaves nobody waiting for nothing.
+fn sound(world: &World) -> Result<(), TestCaseError> {
+    let (state, now) = (world.state(), world.now());
+    for lane in LANES {
+        for goal in GOALS {
+            let Ok(decision) = world.should_run(&format!("{lane} {goal}")) else { continue };
+            prop_assert_eq!(
+                &decision,
+                &world.decision(&format!("{lane} {goal}")),
+                "equal arguments, equal answer"
+            );
+            let me = Me::of(lane);
+            explained(&decision)?;
+            let open_turn = state.turns.values().find(|turn| me.is(&turn.holder));
+            let free: BTreeSet<TodoId> = state
+                .todos
+                .keys()
+                .copied()
+                .filter(|id| in_the_way(state, goal, &me, *id, now).is_empty())
+                .collect();
+            let status =
+                state.goals.iter().find(|(name, _)| name.as_str() == goal).map(|(_, goal)| goal.status);
+            let left = slots_left(state, goal, &me, now);
+            let zero =
+                state.quotas.iter().any(|(name, q)| name.as_str() == goal && q.allowed_slots() == Some(0));
+            let stopped = status != Some(GoalStatus::Active) || zero;
+            if let Verdict::Run { todo, turn, .. } = &decision.verdict {
+                prop_assert!(
+                    free.contains(todo),
+                    "{lane} {goal}: RUN {todo}, but {:?}",
+                    in_the_way(state, goal, &me, *todo, now)
+                );
+                prop_assert!(!stopped, "{lane} {goal}: RUN in a goal that is stopped");
+                match turn {
+                    Some(turn) => {
+                        let turn = &state.turns[turn];
+                        prop_assert!(
+                            me.is(&turn.holder)
+                                && turn.todo == *todo
+                                && state.todos[todo].epoch == turn.epoch
+                        );
+                    }
+                    None => {
+                        prop_assert!(left.is_none_or(|left| left >= 1), "{lane} {goal}: RUN without a slot")
+                    }
+                }
+            } else if !stopped && !free.is_empty() {
+                let held_up = state.gates.values().any(|gate| {
+                    gate.goal.as_str() == goal
+                        && (gate.blocks.all
+                            || gate
+                                .blocks
+                                .agents
+                                .iter()
+                                .any(|a| a.as_str() == lane.split('+').next().unwrap()))
+                });
+                prop_assert!(
+                    held_up || left.is_some_and(|left| left < 1),
+                    "{lane} {goal}: {free:?} could run, turn {open_turn:?}, but {:?}",
+                    decision.verdict
+                );
+            }
+        }
+    }
+    Ok(())
+}
+
+fn explained(decision: &Decision) -> Result<(), TestCaseError> {
+    let rows: Vec<u8> = decision.trace.iter().map(|tried| tried.row).collect();
+    prop_assert!(rows.is_sorted_by(|a, b| a < b), "{rows:?}");
+    let (last, before) = decision.trace.split_last().unwrap();
+    prop_assert!(last.passed && before.iter().all(|tried| !tried.passed));
+    match &decision.verdict {
+        Verdict::Ask { gates, user_actions } => prop_assert!(!gates.is_empty() || !user_actions.is_empty()),
+        Verdict::Wait => {
+            prop_assert!(decision.wake.at.is_some() || !decision.wake.on.is_empty(), "{decision:?}")
+        }
+        Verdict::Run { .. } | Verdict::Plan { .. } | Verdict::Done => {}
+    }
+    if decision.verdict == Verdict::Wait
+        && let Some(at) = decision.wake.at
+    {
+        prop_assert!(at > decision.now, "a wake that has passed wakes nobody: {decision:?}");
+    }
+    Ok(())
+}
+
+/// What every state keeps to.
+fn consistent(state: &State) -> Result<(), TestCaseError> {
+    for (id, todo) in &state.todos {
+        if let Some(claim) = &todo.claim {
+            prop_assert_eq!(&todo.status, &TodoStatus::Open, "{} is held", id);
+            prop_assert_eq!(
+                claim.lease.is_some(),
+                matches!(claim.holder.actor, Actor::Agent(_)),
+                "{} leased",
+                id
+            );
+            let turn = state.turns.values().find(|turn| turn.todo == *id && !turn.completed);
+            match turn {
+                Some(turn) => prop_assert!(turn.holder == claim.holder && turn.epoch == todo.epoch),
+                None => prop_assert!(claim.holder.session.is_none(), "{} is held without a turn", id),
+            }
+        }
+        prop_assert!(
+            todo.unmet.iter().all(|need| todo.spec.needs.contains(need)),
+            "{id} waits for what it does not need"
+        );
+        let gates: BTreeSet<_> = state
+            .gates
+            .iter()
+            .filter(|(_, gate)| gate.blocks.todos.contains(id))
+            .map(|(id, _)| *id)
+            .collect();
+        prop_assert_eq!(&todo.gates, &gates);
+        prop_assert!(!state.goals[&todo.goal].status.is_final());
+    }
+    for (id, turn) in &state.turns {
+        prop_assert!(!state.goals[&turn.goal].status.is_final());
+        let on_it = state.todos.get(&turn.todo).and_then(|todo| todo.claim.as_ref());
+        prop_assert!(
+            turn.completed || on_it.is_some_and(|claim| claim.holder == turn.holder),
+            "{id} lost its todo"
+        );
+        prop_assert_eq!(state.turns.values().filter(|other| other.holder == turn.holder).count(), 1);
+        prop_assert!(turn.holder.actor.agent().is_some_and(|agent| !state.agents[agent].retired));
+    }
+    prop_assert!(state.owners.values().any(|owner| !owner.revoked));
+    Ok(())
+}
+
+/// Read back from the first record, with every event through the codec once more.
+fn replayed(world: &World) -> Result<(), TestCaseError> {
+    let mut broken = None;
+    let state = world.ledger.replay(world.head(), &mut |_, entry| {
+        let bytes = codec::encode(&entry.events).unwrap();
+        if bytes != entry.record.events() || codec::decode(&bytes).unwrap() != entry.events {
+            broken = Some(entry.at.seq);
+        }
+    });
+    let state = state.unwrap();
+    prop_assert_eq!(broken, None::<Seq>);
+    prop_assert_eq!(state.digest().unwrap(), world.state().digest().unwrap());
+    let again = Ledger::start(Box::new(world.log.clone()), None).unwrap();
+    prop_assert_eq!(again.state(), world.state());
+    let json = serde_json::to_string(&state).unwrap();
+    prop_assert_eq!(serde_json::from_str::<State>(&json).unwrap(), state, "a snapshot is the state");
+    Ok(())
+}
+
+/// Every open turn can be closed by its own holder, and every RUN can be taken up.
+fn no_dead_end(world: &mut World) -> Result<(), TestCaseError> {
+    for (id, turn) in world.state().turns.clone() {
+        let session = turn.holder.session.map(|session| format!("+{session}")).unwrap_or_default();
+        let who = format!("{}{session} {}", turn.holder.actor.name(), turn.goal);
+        world.by(&who, format!(r#"{{"command":"yield","todo":"{}","why":"enough"}}"#, turn.todo));
+        prop_assert!(!world.state().turns.contains_key(&id));
+    }
+    for lane in LANES {
+        for goal in GOALS {
+            let who = format!("{lane} {goal}");
+            let Ok(decision) = world.should_run(&who) else { continue };
+            if let Verdict::Run { todo, .. } = decision.verdict {
+                prop_assert_eq!(world.next(&who), todo);
+                let again = world.decision(&who).verdict;
+                let continues =
+                    matches!(again, Verdict::Run { todo: same, turn: Some(_), .. } if same == todo);
+                prop_assert!(continues);
+            }
+        }
+    }
+    Ok(())
+}
+
+proptest! {
+    #[test]
+    fn after_any_history_decisions_are_sound_and_the_state_is_its_log(steps in steps(60)) {
+        let mut world = world();
+        for step in &steps {
+            take(&mut world, step)?;
+            consistent(world.state())?;
+            sound(&world)?;
+        }
+        replayed(&world)?;
+        no_dead_end(&mut world)?;
+        consistent(world.state())?;
+    }
+
+    #[test]
+    fn a_gate_on_one_todo_changes_no_answer_for_work_independent_of_it(steps in steps(40), gated in 1..7u32) {
+        let mut world = world();
+        for step in &steps {
+            take(&mut world, step)?;
+        }
+        let gated = TodoId(gated);
+        let Some(todo) = world.state().todos.get(&gated) else { return Ok(()) };
+        let goal = todo.goal.clone();
+        let lanes: Vec<String> = LANES.iter().flat_map(|lane| GOALS.map(|goal| format!("{lane} {goal}"))).collect();
+        let before: Vec<_> = lanes.iter().map(|who| world.should_run(who)).collect();
+        let owner = world.state().owners.iter().find(|(_, owner)| !owner.revoked).unwrap().0.clone();
+        world.by(&format!("@{owner} {goal}"), format!(r#"{{"command":"gate.open","question":"q","blocks":["{gated}"]}}"#));
+        for (who, before) in lanes.iter().zip(before) {
+            let Ok(before) = before else { continue };
+            if let Verdict::Run { todo, .. } = &before.verdict && *todo != gated {
+                prop_assert_eq!(&world.decision(who).verdict, &before.verdict, "{}", who);
+            }
+            if before.goal != goal {
+                prop_assert_eq!(&world.decision(who).verdict, &before.verdict, "{}: another goal", who);
+            }
+        }
+    }
+}
