@@ -4,8 +4,7 @@ use std::fmt;
 use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
-use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::disk::{Disk, DiskFile, How, SystemDisk, read_full, write_full};
 use super::error::LogError;
@@ -14,6 +13,7 @@ use super::layout::{self, Layout};
 use super::transaction::FileTransaction;
 use super::{Cursor, Log, Pending, Pick, Tail, Transaction, Visit, Wait};
 use crate::id::{LedgerId, Seq};
+use crate::limits::SEGMENT_TARGET_BYTES;
 use crate::record::recover::Suffix;
 use crate::record::{Record, Verdict};
 
@@ -34,6 +34,8 @@ pub(super) struct Store {
     pub disk: Arc<dyn Disk>,
     pub layout: Layout,
     pub boot: Option<String>,
+    /// The length from which on a segment is sealed.
+    pub segment_target: u64,
 }
 
 impl FileLog {
@@ -70,7 +72,7 @@ impl FileLog {
         let layout = Layout::new(root);
         let id = layout::read_format(&*disk, &layout)?;
         let boot = disk.boot_id();
-        Ok(Self { store: Store { disk, layout, boot }, id })
+        Ok(Self { store: Store { disk, layout, boot, segment_target: SEGMENT_TARGET_BYTES }, id })
     }
 
     /// The identity of the ledger.
@@ -118,7 +120,7 @@ impl Log for FileLog {
     }
 
     fn make_durable(&self, up_to: &Cursor, wait: &Wait<'_>) -> Result<Seq, LogError> {
-        self.store.make_durable(up_to, wait)
+        self.store.make_durable(up_to, wait, false)
     }
 }
 
@@ -178,7 +180,7 @@ impl Store {
     pub(super) fn lock(&self, path: &Path, wait: &Wait<'_>) -> Result<Box<dyn DiskFile>, LogError> {
         let open = self.disk.open(path, How::Update);
         let file = open.map_err(|error| LogError::writing("open", path, error))?;
-        let mut patience = Patience::new(wait.wait_ms);
+        let mut patience = Patience::new(&*self.disk, wait.wait_ms);
         while !self.try_lock(path, &*file, wait)? {
             if !patience.rest() {
                 return Err(LogError::Busy { holder: holder(&*file), waited_ms: patience.waited_ms() });
@@ -224,29 +226,35 @@ pub(super) fn pending(suffix: Suffix, verdict: &Verdict, offset: u64) -> Option<
 }
 
 /// A bounded wait with rests that grow from 50 microseconds to 4 milliseconds.
-pub(super) struct Patience {
-    since: Instant,
+pub(super) struct Patience<'d> {
+    disk: &'d dyn Disk,
+    since: Duration,
     limit: Duration,
     rest: Duration,
 }
 
-impl Patience {
-    pub(super) fn new(wait_ms: u64) -> Self {
-        Self { since: Instant::now(), limit: Duration::from_millis(wait_ms), rest: Duration::from_micros(50) }
+impl<'d> Patience<'d> {
+    pub(super) fn new(disk: &'d dyn Disk, wait_ms: u64) -> Self {
+        let (limit, rest) = (Duration::from_millis(wait_ms), Duration::from_micros(50));
+        Self { disk, since: disk.uptime(), limit, rest }
+    }
+
+    fn waited(&self) -> Duration {
+        self.disk.uptime().saturating_sub(self.since)
     }
 
     /// Rests a while; false once the wait is over.
     pub(super) fn rest(&mut self) -> bool {
-        let left = self.limit.saturating_sub(self.since.elapsed());
+        let left = self.limit.saturating_sub(self.waited());
         if left.is_zero() {
             return false;
         }
-        sleep(self.rest.min(left));
+        self.disk.pause(self.rest.min(left));
         self.rest = (self.rest * 2).min(Duration::from_millis(4));
         true
     }
 
     pub(super) fn waited_ms(&self) -> u64 {
-        u64::try_from(self.since.elapsed().as_millis()).unwrap_or(u64::MAX)
+        u64::try_from(self.waited().as_millis()).unwrap_or(u64::MAX)
     }
 }

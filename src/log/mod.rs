@@ -11,10 +11,13 @@ mod head;
 mod layout;
 mod memory;
 mod pick;
+mod roll;
 mod scan;
 mod transaction;
 mod verify;
 
+#[cfg(test)]
+mod simulated;
 #[cfg(test)]
 mod tests;
 

@@ -254,6 +254,17 @@ impl Store {
         Ok(found)
     }
 
+    /// Just before the segment with the highest name: the part of the log that a crash can have touched.
+    pub(super) fn before_last_segment(&self) -> Result<Option<Cursor>, LogError> {
+        let segments = self.segments()?;
+        let [.., before, last] = segments.as_slice() else { return Ok(None) };
+        let Some(file) = self.open_segment(*before, How::Read)? else { return Ok(None) };
+        let path = self.layout.segment(*before);
+        let length = file.len().map_err(|error| LogError::reading("read", &path, error))?;
+        let found = self.last_record(*before, length)?;
+        Ok(found.map(|found| found.cursor).filter(|cursor| cursor.seq.next() == *last))
+    }
+
     /// Opens a segment; `None` if there is none of that name.
     pub(super) fn open_segment(&self, first: Seq, how: How) -> Result<Option<Box<dyn DiskFile>>, LogError> {
         let path = self.layout.segment(first);
