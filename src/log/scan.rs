@@ -13,7 +13,7 @@ use crate::id::Seq;
 use crate::limits::{RECORD_MAX_BYTES, SEGMENT_MAX_BYTES};
 use crate::record::recover::{Appended, Suffix};
 use crate::record::survey::{self, Stop};
-use crate::record::{Facts, Mark, frame};
+use crate::record::{Facts, Mark, Verdict, frame, judge};
 
 /// How much is read at a time: small enough to stay in the processor's cache until it is hashed.
 const CHUNK_BYTES: usize = 256 << 10;
@@ -213,7 +213,7 @@ impl<'s> Walker<'s> {
 /// What a reader found: the walk, and unless its visitor broke off, what the table says.
 pub(super) struct Found<'s> {
     pub walker: Walker<'s>,
-    pub outcome: Option<(Suffix, crate::record::Verdict)>,
+    pub outcome: Option<(Suffix, Verdict)>,
 }
 
 impl Store {
@@ -232,17 +232,26 @@ impl Store {
         let mut walker = Walker { hands, ..Walker::new(self, from)? };
         let mut looks = 1;
         loop {
-            walker.remember(&self.read_head()?);
-            let Ended::Prefix(suffix) = walker.run(visit)? else {
+            let Some((suffix, verdict)) = self.look(&mut walker, visit)? else {
                 return Ok(Found { walker, outcome: None });
             };
-            let verdict = crate::record::judge(&walker.facts(suffix)?);
             let stops = LogError::of(&verdict, walker.segment, Seq::ZERO).is_some();
             if !stops || looks == LOOKS {
                 return Ok(Found { walker, outcome: Some((suffix, verdict)) });
             }
             looks += 1;
         }
+    }
+
+    /// Reads on once, and judges what was found; nothing if the visitor broke off.
+    pub(super) fn look(
+        &self,
+        walker: &mut Walker<'_>,
+        visit: &mut Visit<'_>,
+    ) -> Result<Option<(Suffix, Verdict)>, LogError> {
+        walker.remember(&self.read_head()?);
+        let Ended::Prefix(suffix) = walker.run(visit)? else { return Ok(None) };
+        Ok(Some((suffix, judge(&walker.facts(suffix)?))))
     }
 
     /// The first sequence numbers of all segments, in order.

@@ -34,6 +34,7 @@ struct Trial {
     ops: Mutex<Vec<Op>>,
     fail: Mutex<Vec<(String, Failure)>>,
     kill_after: Mutex<Option<usize>>,
+    file_system: Mutex<Option<u32>>,
 }
 
 impl Trial {
@@ -114,6 +115,9 @@ impl Disk for TrialDisk {
     fn foreign_owner(&self, dir: &Path) -> Option<u32> {
         SystemDisk.foreign_owner(dir)
     }
+    fn file_system(&self, _dir: &Path) -> Option<u32> {
+        *self.0.file_system.lock().unwrap()
+    }
     fn boot_id(&self) -> Option<String> {
         Some("11111111-1111-1111-1111-111111111111".to_owned())
     }
@@ -152,6 +156,10 @@ impl DiskFile for TrialFile {
     fn truncate(&self, length: u64) -> io::Result<()> {
         self.trial.check("truncate", &self.path)?;
         self.file.truncate(length)
+    }
+    fn reserve(&self, offset: u64, length: u64) -> io::Result<()> {
+        self.trial.check("reserve", &self.path)?;
+        self.file.reserve(offset, length)
     }
     fn sync(&self) -> io::Result<()> {
         self.trial.check("sync", &self.path)?;
@@ -483,5 +491,39 @@ fn a_creation_that_fails_anywhere_leaves_nothing() {
         let renamed = trial.ops().iter().position(|op| op == "rename .loopx").is_some_and(|at| at < limit);
         assert_eq!(root.exists(), renamed, "complete, or not there");
         assert_eq!(FileLog::open(&root).is_ok(), renamed);
+    }
+}
+
+#[test]
+fn a_network_file_system_is_read_and_not_written_unless_forced() {
+    let bench = bench();
+    *bench.trial.file_system.lock().unwrap() = Some(0x6969);
+    let refused = |result: Result<(), LogError>| {
+        assert!(matches!(result, Err(LogError::RefusedFileSystem { file_system: "nfs", .. })), "{result:?}");
+    };
+    refused(bench.log.transaction(&WAIT).map(drop));
+    refused(bench.log.check_writable());
+    assert_eq!(bench.count(), 1, "reading needs no lock");
+    let forced = FileLog::open_on(Arc::new(TrialDisk(bench.trial.clone())), &bench.root).unwrap();
+    let forced = forced.in_file_systems(super::FileSystems::Any);
+    assert!(forced.transaction(&WAIT).is_ok() && forced.check_writable().is_ok());
+}
+
+#[test]
+fn space_is_reserved_for_a_new_segment_and_that_there_is_none_is_no_failure() {
+    for full in [false, true] {
+        let bench = bench();
+        bench.append().unwrap();
+        bench.seal().unwrap();
+        assert!(!bench.trial.ops().iter().any(|op| op.starts_with("reserve")), "small ledgers stay small");
+        if full {
+            bench.trial.fail("reserve", Failure::Error(io::ErrorKind::StorageFull));
+        }
+        let cursor = bench.append().unwrap();
+        assert!(bench.trial.ops().contains(&"reserve 00000000000000000004.jsonl".to_owned()));
+        let next = bench.root.join("log/00000000000000000004.jsonl");
+        assert_eq!(std::fs::metadata(next).unwrap().len(), cursor.end, "the file is as long as its records");
+        bench.append().unwrap();
+        assert!(!bench.trial.ops().iter().any(|op| op.starts_with("reserve")), "once a step");
     }
 }

@@ -77,6 +77,10 @@ impl Disk for SimulatedDisk {
         None
     }
 
+    fn file_system(&self, _dir: &Path) -> Option<u32> {
+        None
+    }
+
     fn boot_id(&self) -> Option<String> {
         let world = world(&self.machine);
         let boot = if world.mutant == Some(Mutant::BootIgnored) { Some(0) } else { world.boot };
@@ -201,6 +205,10 @@ impl DiskFile for SimulatedFile {
         let mut world = whole(self.enter(Call::Truncate)?)?;
         world.image.file_mut(self.id).truncate(usize::try_from(length).unwrap());
         Ok(())
+    }
+
+    fn reserve(&self, _offset: u64, _length: u64) -> io::Result<()> {
+        whole(self.enter(Call::Reserve)?).map(drop)
     }
 
     fn sync(&self) -> io::Result<()> {

@@ -4,6 +4,7 @@
 mod calls;
 mod check;
 mod dice;
+mod golden;
 mod image;
 mod model;
 mod node;

@@ -212,6 +212,7 @@ impl Run {
             (Call::Truncate, &[Failure::Broken]),
             (Call::Sync, &[Failure::Broken]),
             (Call::Sync, &[Failure::Broken, Failure::Full]),
+            (Call::Reserve, &[Failure::Full]),
             (Call::Lock, &[Failure::Broken]),
         ]);
         let failure = dice.pick(failures);

@@ -16,7 +16,7 @@ const MUTANT_HISTORIES: u64 = 3_000;
 
 /// A number from the environment.
 #[expect(clippy::disallowed_methods, reason = "a test may be told how long to run")]
-fn number(name: &str) -> Option<u64> {
+pub(super) fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok().and_then(|text| text.parse().ok())
 }
 

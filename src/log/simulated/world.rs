@@ -23,6 +23,7 @@ pub(super) enum Call {
     Write,
     Append,
     Truncate,
+    Reserve,
     Sync,
     Lock,
 }
