@@ -119,7 +119,7 @@ impl<'s> Walker<'s> {
         let failed = |error| LogError::reading("read", &self.store.layout.segment(self.segment), error);
         let ahead = file.len().map_err(failed)?.saturating_sub(self.offset);
         // One byte more than there is, so that the first read also meets the end of a short tail.
-        let chunk = if self.hands > 1 { self.hands * hands::PART_BYTES } else { CHUNK_BYTES };
+        let chunk = if self.hands > 1 { hands::CHUNK_BYTES } else { CHUNK_BYTES };
         let mut buffer = vec![0; usize::try_from(ahead).unwrap_or(chunk).min(chunk) + 1];
         let mut carried = 0;
         loop {
