@@ -11,9 +11,9 @@ use crate::record::recover::Fault;
 use crate::record::survey::{Stop, walk};
 use crate::record::{Link, Record, frame};
 
-/// Bytes that are read and verified together: a whole segment in most cases. A barrier costs little then, and memory stays
-/// bounded however many hands there are.
-pub(super) const CHUNK_BYTES: usize = 8 << 20;
+/// Bytes that are read and verified together: so many that a barrier costs little, and so few that memory stays bounded
+/// however many hands there are.
+pub(super) const CHUNK_BYTES: usize = 4 << 20;
 
 /// What a hand takes at a time: it stays in the processor's cache, and a hand that is kept waiting holds up little.
 const PART_BYTES: usize = 256 << 10;
