@@ -261,3 +261,33 @@ scripts! {
     lineage
     checks
 }
+
+/// The help of a command begins with what the command does, in words; nowhere with its own name in code marks.
+#[test]
+fn every_help_says_what_the_command_does() {
+    let run = Run::new();
+    let mut left = vec![String::new()];
+    let mut seen = 0;
+    while let Some(path) = left.pop() {
+        let (help, code) = run.shell(&format!("loopx{path} --help"), &run.project());
+        assert_eq!(code, 0, "{path}");
+        let about = help.lines().next().unwrap();
+        assert!(
+            about.contains(' ')
+                || about == "Todos"
+                || about == "Goals"
+                || about == "Agents"
+                || about == "Evidence",
+            "{path}: {about}"
+        );
+        assert!(!about.starts_with('`'), "{path}: {about}");
+        let listed =
+            help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
+        let names = listed.filter_map(|line| line.strip_prefix("  ")?.split(' ').next());
+        left.extend(
+            names.filter(|name| !name.is_empty() && *name != "help").map(|name| format!("{path} {name}")),
+        );
+        seen += 1;
+    }
+    assert!(seen > 60, "{seen}");
+}

@@ -263,7 +263,7 @@ fn what_is_not_a_ledger_and_what_is_a_newer_one_are_told_apart() {
         "loopx-ledger/0\n01J5ZK0000000000000000000A\n",
     ] {
         fs::write(root.join("log/FORMAT"), garbled).unwrap();
-        both_fail(&root, |error| matches!(error, LogError::NotALedger { .. }));
+        both_fail(&root, |error| matches!(error, LogError::FormatLost { .. }));
     }
 }
 

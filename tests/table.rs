@@ -87,6 +87,11 @@ fn oracle(facts: &Facts) -> Verdict {
         if let Some(mark) = appended.filter(beyond) {
             witnesses.push(Evidence::AppendMark { seq: mark.seq });
         }
+        // Row 10: after a sync that failed, what was only appended may be gone.
+        let lasting = witnesses.iter().any(|found| !matches!(found, Evidence::AppendMark { .. }));
+        if facts.poisoned && !lasting {
+            return Verdict::SyncUnknown;
+        }
         if let Some(evidence) = witnesses.first() {
             return Verdict::Damaged {
                 seq: next,
@@ -96,12 +101,8 @@ fn oracle(facts: &Facts) -> Verdict {
                 sound_after: bad.sound,
             };
         }
-        // Row 10, then row 2.
-        return if facts.poisoned {
-            Verdict::SyncUnknown
-        } else {
-            Verdict::Torn { seq: next, offset: facts.end, bytes: bad.bytes }
-        };
+        // Row 2.
+        return Verdict::Torn { seq: next, offset: facts.end, bytes: bad.bytes };
     }
     // Row 5 again: a whole segment is gone.
     if facts.later_segment {
@@ -110,7 +111,7 @@ fn oracle(facts: &Facts) -> Verdict {
     }
     // Row 6: rollback.
     let mut expected = 1;
-    for mark in [dur, appended].into_iter().flatten() {
+    for mark in [dur, appended.filter(|_| !facts.poisoned)].into_iter().flatten() {
         expected = expected.max(mark.seq.0);
     }
     if expected > have.0 {

@@ -61,10 +61,10 @@ def verify(log):
     last, s, lines, before = len(chain) - 1, len(chain), rest.split(b"\n"), 0
     for number in (number for number, digest in counted if number <= last and chain[number] != digest):
         return "rewritten", number
-    newer = NEWER.fullmatch(lines[0]) if len(lines) > 1 else None
-    if newer and 1 < int(newer[1]) <= MOST and holds(lines[0], newer[2]):
+    if len(lines) > 1 and (newer := NEWER.fullmatch(lines[0])) and 1 < int(newer[1]) <= MOST and holds(lines[0], newer[2]):
         return "newer", s
-    later, known = any(name > segment for name in names), s == 1 or any(number >= s for number, _ in counted)
+    counted = [mark for mark in counted if not poison or mark is not fresh] + [(1, b"")]
+    later, known = any(name > segment for name in names), any(number >= s for number, _ in counted)
     evidence = known or later
     for line in lines:
         found = next(filter(None, (record(line[start.start():]) for start in re.finditer(START, line))), None)

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use crate::decide::command::CheckResult;
 use crate::ledger::{Answer, Env, Ledger, LedgerError, Submission, SubmitError};
-use crate::log::{FileLog, LogError, Wait};
+use crate::log::{FileLog, FileSystems, LogError, Wait};
 
 pub use check::CheckRunner;
 
@@ -95,7 +95,12 @@ pub fn keep_file(root: &Path, file: &Path) -> Result<(crate::hash::Hash, u64), L
 ///
 /// # Errors
 /// [`LogError::AlreadyExists`] if one is, [`LogError::WrongType`] if something else has its name.
-pub fn init(dir: &Path, env: &Env<'_>, track: bool) -> Result<Ledger, LedgerError> {
+pub fn init(
+    file_systems: FileSystems,
+    dir: &Path,
+    env: &Env<'_>,
+    track: bool,
+) -> Result<Ledger, LedgerError> {
     let root = dir.join(place::DIRECTORY);
     if root.exists() && !root.is_dir() {
         return Err(LogError::WrongType { path: root }.into());
@@ -106,5 +111,5 @@ pub fn init(dir: &Path, env: &Env<'_>, track: bool) -> Result<Ledger, LedgerErro
     if root.exists() {
         return Err(LogError::AlreadyExists { path: root }.into());
     }
-    Ledger::create(&root, env, track)
+    Ledger::create_in(file_systems, &root, env, track)
 }

@@ -21,7 +21,7 @@ pub use submit::{Answer, Committed, Receipt, Submission, SubmitError};
 use crate::event::{Event, LedgerCreated, codec};
 use crate::hash::Hash;
 use crate::id::{Actor, LedgerId, RequestId, Seq};
-use crate::log::{Cursor, FileLog, Log, LogError, Tail};
+use crate::log::{Cursor, FileLog, FileSystems, Log, LogError, Tail};
 use crate::record::Draft;
 use crate::snapshot;
 use crate::state::State;
@@ -59,8 +59,21 @@ impl Ledger {
     /// # Errors
     /// [`LogError::AlreadyExists`] and other reasons of the log.
     pub fn create(root: &Path, env: &Env<'_>, track: bool) -> Result<Self, LedgerError> {
+        Self::create_in(FileSystems::Local, root, env, track)
+    }
+
+    /// As [`Ledger::create`], on file systems that the caller names.
+    ///
+    /// # Errors
+    /// As [`Ledger::create`]; [`LogError::RefusedFileSystem`] unless any will do.
+    pub fn create_in(
+        file_systems: FileSystems,
+        root: &Path,
+        env: &Env<'_>,
+        track: bool,
+    ) -> Result<Self, LedgerError> {
         let id = LedgerId((env.ulid)());
-        let log = FileLog::create(root, id, &genesis(id, env)?, track)?;
+        let log = FileLog::create_in(file_systems, root, id, &genesis(id, env)?, track)?;
         Self::start(Box::new(log), Some(root.to_owned()))
     }
 
@@ -69,7 +82,15 @@ impl Ledger {
     /// # Errors
     /// [`LedgerError`]: the log cannot be read, or is not what it was.
     pub fn open(root: &Path) -> Result<Self, LedgerError> {
-        let log = FileLog::open(root)?;
+        Self::open_in(FileSystems::Local, root)
+    }
+
+    /// As [`Ledger::open`], to be written on file systems that the caller names.
+    ///
+    /// # Errors
+    /// As [`Ledger::open`].
+    pub fn open_in(file_systems: FileSystems, root: &Path) -> Result<Self, LedgerError> {
+        let log = FileLog::open_in(file_systems, root)?;
         let named = log.id();
         let ledger = Self::start(Box::new(log), Some(root.to_owned()))?;
         match ledger.state.ledger {

@@ -3,6 +3,8 @@
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
 use std::path::Path;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 /// How a file is opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,14 +31,22 @@ pub(super) trait Disk: Send + Sync {
     fn create_dir(&self, dir: &Path) -> io::Result<()>;
     /// Makes the names in a directory durable.
     fn sync_dir(&self, dir: &Path) -> io::Result<()>;
-    /// Renames; the target must not exist, or be an empty directory.
+    /// Renames; in the target's place there is nothing, an empty directory, or for a file another file.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
+    /// Removes a file that was never published.
+    fn remove_file(&self, path: &Path) -> io::Result<()>;
     /// Removes a directory that was never published.
     fn remove_dir_all(&self, dir: &Path) -> io::Result<()>;
     /// The owner of a directory, if it is not the user of this process.
     fn foreign_owner(&self, dir: &Path) -> Option<u32>;
+    /// The type of the file system that holds a directory, as Linux numbers them; `None` where it cannot be known.
+    fn file_system(&self, dir: &Path) -> Option<u32>;
     /// What identifies the time since the machine was started; `None` where it cannot be known.
     fn boot_id(&self) -> Option<String>;
+    /// Time that only goes forward, from any origin.
+    fn uptime(&self) -> Duration;
+    /// Lets others go on for about `rest`.
+    fn pause(&self, rest: Duration);
 }
 
 /// An open file.
@@ -51,6 +61,8 @@ pub(super) trait DiskFile: Send + Sync {
     fn append(&self, bytes: &[u8]) -> io::Result<usize>;
     /// Shortens it.
     fn truncate(&self, length: u64) -> io::Result<()>;
+    /// Asks for space for `length` bytes from `offset` on, without making the file longer. A hint: nothing depends on it.
+    fn reserve(&self, offset: u64, length: u64) -> io::Result<()>;
     /// Makes its content durable, and its length as far as it has grown (fdatasync).
     fn sync(&self) -> io::Result<()>;
     /// Makes everything about it durable (fsync).
@@ -91,6 +103,9 @@ pub(super) fn write_full(file: &dyn DiskFile, bytes: &[u8], offset: u64) -> io::
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SystemDisk;
 
+/// The origin of [`SystemDisk`]'s uptime.
+static STARTED: std::sync::LazyLock<Instant> = std::sync::LazyLock::new(Instant::now);
+
 impl Disk for SystemDisk {
     fn open(&self, path: &Path, how: How) -> io::Result<Box<dyn DiskFile>> {
         match fs::symlink_metadata(path) {
@@ -128,6 +143,10 @@ impl Disk for SystemDisk {
         fs::rename(from, to)
     }
 
+    fn remove_file(&self, path: &Path) -> io::Result<()> {
+        fs::remove_file(path)
+    }
+
     fn remove_dir_all(&self, dir: &Path) -> io::Result<()> {
         fs::remove_dir_all(dir)
     }
@@ -145,9 +164,29 @@ impl Disk for SystemDisk {
         None
     }
 
+    #[cfg(target_os = "linux")]
+    fn file_system(&self, dir: &Path) -> Option<u32> {
+        // All known types fit into 32 bits; the field is wider or signed on some processors.
+        let found = rustix::fs::statfs(dir).ok()?;
+        u32::try_from(i128::from(found.f_type) & 0xffff_ffff).ok()
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn file_system(&self, _dir: &Path) -> Option<u32> {
+        None
+    }
+
     fn boot_id(&self) -> Option<String> {
         let text = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
         Some(text.trim_end().to_owned())
+    }
+
+    fn uptime(&self) -> Duration {
+        STARTED.elapsed()
+    }
+
+    fn pause(&self, rest: Duration) {
+        sleep(rest);
     }
 }
 
@@ -178,6 +217,17 @@ impl DiskFile for SystemFile {
 
     fn truncate(&self, length: u64) -> io::Result<()> {
         self.0.set_len(length)
+    }
+
+    #[cfg(target_os = "linux")]
+    fn reserve(&self, offset: u64, length: u64) -> io::Result<()> {
+        rustix::fs::fallocate(&self.0, rustix::fs::FallocateFlags::KEEP_SIZE, offset, length)?;
+        Ok(())
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn reserve(&self, _offset: u64, _length: u64) -> io::Result<()> {
+        Ok(())
     }
 
     fn sync(&self) -> io::Result<()> {

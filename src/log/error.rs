@@ -129,6 +129,14 @@ pub enum LogError {
         /// Its owner.
         uid: u32,
     },
+    /// The ledger lies on a file system that is no place for one; it may be read.
+    #[error("{} is on {file_system}, where locks and syncs may not hold", path.display())]
+    RefusedFileSystem {
+        /// Which directory.
+        path: PathBuf,
+        /// The type of the file system.
+        file_system: &'static str,
+    },
     /// A directory, a link or a device where a file should be, or the reverse.
     #[error("{} is of the wrong type", path.display())]
     WrongType {

@@ -4,16 +4,17 @@ use std::fmt;
 use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
-use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::disk::{Disk, DiskFile, How, SystemDisk, read_full, write_full};
 use super::error::LogError;
 use super::head::Head;
 use super::layout::{self, Layout};
+use super::place::{FileSystems, refused_file_system};
 use super::transaction::FileTransaction;
 use super::{Cursor, Log, Pending, Pick, Tail, Transaction, Visit, Wait};
 use crate::id::{LedgerId, Seq};
+use crate::limits::SEGMENT_TARGET_BYTES;
 use crate::record::recover::Suffix;
 use crate::record::{Record, Verdict};
 
@@ -34,6 +35,9 @@ pub(super) struct Store {
     pub disk: Arc<dyn Disk>,
     pub layout: Layout,
     pub boot: Option<String>,
+    /// The length from which on a segment is sealed.
+    pub segment_target: u64,
+    pub file_systems: FileSystems,
 }
 
 impl FileLog {
@@ -44,15 +48,45 @@ impl FileLog {
     /// # Errors
     /// [`LogError::AlreadyExists`] if anything is there; [`LogError::NotNext`] if the line is no first record.
     pub fn create(root: &Path, id: LedgerId, genesis: &[u8], track: bool) -> Result<Self, LogError> {
-        Self::create_on(Arc::new(SystemDisk), root, id, genesis, track)
+        Self::create_in(FileSystems::Local, root, id, genesis, track)
     }
 
-    /// Opens the ledger at `root`, the `.loopx` directory.
+    /// As [`FileLog::create`], on file systems that the caller names.
+    ///
+    /// # Errors
+    /// As [`FileLog::create`]; [`LogError::RefusedFileSystem`] unless any will do.
+    pub fn create_in(
+        file_systems: FileSystems,
+        root: &Path,
+        id: LedgerId,
+        genesis: &[u8],
+        track: bool,
+    ) -> Result<Self, LogError> {
+        let disk = Arc::new(SystemDisk);
+        let parent = Layout::new(root).parent().to_owned();
+        refuse_file_system(&*disk, file_systems, &parent)?;
+        Ok(Self::create_on(disk, root, id, genesis, track)?.in_file_systems(file_systems))
+    }
+
+    /// Opens the ledger at `root`, the `.loopx` directory. On a network or FUSE file system it may be read only.
     ///
     /// # Errors
     /// [`LogError::NotALedger`], [`LogError::Newer`], or what keeps FORMAT from being read.
     pub fn open(root: &Path) -> Result<Self, LogError> {
         Self::open_on(Arc::new(SystemDisk), root)
+    }
+
+    /// As [`FileLog::open`], to be written on file systems that the caller names.
+    ///
+    /// # Errors
+    /// As [`FileLog::open`].
+    pub fn open_in(file_systems: FileSystems, root: &Path) -> Result<Self, LogError> {
+        Ok(Self::open(root)?.in_file_systems(file_systems))
+    }
+
+    pub(super) fn in_file_systems(mut self, file_systems: FileSystems) -> Self {
+        self.store.file_systems = file_systems;
+        self
     }
 
     pub(super) fn create_on(
@@ -70,7 +104,8 @@ impl FileLog {
         let layout = Layout::new(root);
         let id = layout::read_format(&*disk, &layout)?;
         let boot = disk.boot_id();
-        Ok(Self { store: Store { disk, layout, boot }, id })
+        let (segment_target, file_systems) = (SEGMENT_TARGET_BYTES, FileSystems::Local);
+        Ok(Self { store: Store { disk, layout, boot, segment_target, file_systems }, id })
     }
 
     /// The identity of the ledger.
@@ -83,9 +118,9 @@ impl FileLog {
     /// and the mode of its lock. Nothing is changed.
     ///
     /// # Errors
-    /// [`LogError::ForeignOwner`], [`LogError::NotWritable`], [`LogError::WrongType`].
+    /// [`LogError::ForeignOwner`], [`LogError::RefusedFileSystem`], [`LogError::NotWritable`], [`LogError::WrongType`].
     pub fn check_writable(&self) -> Result<(), LogError> {
-        self.store.refuse_foreign()?;
+        self.store.refuse_place()?;
         let path = self.store.layout.lock();
         let opened = self.store.disk.open(&path, How::Update);
         opened.map(drop).map_err(|error| LogError::writing("open", &path, error))
@@ -118,7 +153,7 @@ impl Log for FileLog {
     }
 
     fn make_durable(&self, up_to: &Cursor, wait: &Wait<'_>) -> Result<Seq, LogError> {
-        self.store.make_durable(up_to, wait)
+        self.store.make_durable(up_to, wait, false)
     }
 }
 
@@ -148,11 +183,13 @@ impl Store {
         }
     }
 
-    /// The ledger of another user is only read.
-    pub(super) fn refuse_foreign(&self) -> Result<(), LogError> {
+    /// The ledger of another user, or on a file system that is no place for one, is only read.
+    pub(super) fn refuse_place(&self) -> Result<(), LogError> {
         let path = &self.layout.log;
-        let owner = self.disk.foreign_owner(path);
-        owner.map_or(Ok(()), |uid| Err(LogError::ForeignOwner { path: path.clone(), uid }))
+        if let Some(uid) = self.disk.foreign_owner(path) {
+            return Err(LogError::ForeignOwner { path: path.clone(), uid });
+        }
+        refuse_file_system(&*self.disk, self.file_systems, path)
     }
 
     pub(super) fn open_head(&self) -> Result<Box<dyn DiskFile>, LogError> {
@@ -178,7 +215,7 @@ impl Store {
     pub(super) fn lock(&self, path: &Path, wait: &Wait<'_>) -> Result<Box<dyn DiskFile>, LogError> {
         let open = self.disk.open(path, How::Update);
         let file = open.map_err(|error| LogError::writing("open", path, error))?;
-        let mut patience = Patience::new(wait.wait_ms);
+        let mut patience = Patience::new(&*self.disk, wait.wait_ms);
         while !self.try_lock(path, &*file, wait)? {
             if !patience.rest() {
                 return Err(LogError::Busy { holder: holder(&*file), waited_ms: patience.waited_ms() });
@@ -205,6 +242,16 @@ impl Store {
     }
 }
 
+fn refuse_file_system(disk: &dyn Disk, allowed: FileSystems, dir: &Path) -> Result<(), LogError> {
+    if allowed == FileSystems::Any {
+        return Ok(());
+    }
+    match disk.file_system(dir).and_then(refused_file_system) {
+        Some(file_system) => Err(LogError::RefusedFileSystem { path: dir.to_owned(), file_system }),
+        None => Ok(()),
+    }
+}
+
 /// What the holder of a lock says of itself.
 pub(super) fn holder(file: &dyn DiskFile) -> String {
     let mut bytes = [0; 4 * HOLDER_CHARS];
@@ -224,29 +271,35 @@ pub(super) fn pending(suffix: Suffix, verdict: &Verdict, offset: u64) -> Option<
 }
 
 /// A bounded wait with rests that grow from 50 microseconds to 4 milliseconds.
-pub(super) struct Patience {
-    since: Instant,
+pub(super) struct Patience<'d> {
+    disk: &'d dyn Disk,
+    since: Duration,
     limit: Duration,
     rest: Duration,
 }
 
-impl Patience {
-    pub(super) fn new(wait_ms: u64) -> Self {
-        Self { since: Instant::now(), limit: Duration::from_millis(wait_ms), rest: Duration::from_micros(50) }
+impl<'d> Patience<'d> {
+    pub(super) fn new(disk: &'d dyn Disk, wait_ms: u64) -> Self {
+        let (limit, rest) = (Duration::from_millis(wait_ms), Duration::from_micros(50));
+        Self { disk, since: disk.uptime(), limit, rest }
+    }
+
+    fn waited(&self) -> Duration {
+        self.disk.uptime().saturating_sub(self.since)
     }
 
     /// Rests a while; false once the wait is over.
     pub(super) fn rest(&mut self) -> bool {
-        let left = self.limit.saturating_sub(self.since.elapsed());
+        let left = self.limit.saturating_sub(self.waited());
         if left.is_zero() {
             return false;
         }
-        sleep(self.rest.min(left));
+        self.disk.pause(self.rest.min(left));
         self.rest = (self.rest * 2).min(Duration::from_millis(4));
         true
     }
 
     pub(super) fn waited_ms(&self) -> u64 {
-        u64::try_from(self.since.elapsed().as_millis()).unwrap_or(u64::MAX)
+        u64::try_from(self.waited().as_millis()).unwrap_or(u64::MAX)
     }
 }

@@ -5,6 +5,7 @@
 
 use std::io;
 
+use super::Cursor;
 use super::disk::{DiskFile, read_full, write_full};
 use crate::hash::Hash;
 use crate::id::Seq;
@@ -32,6 +33,12 @@ pub(super) struct Spot {
     pub seq: Seq,
     /// Its hash.
     pub hash: Hash,
+}
+
+impl Spot {
+    pub(super) const fn of(cursor: &Cursor) -> Self {
+        Self { segment: cursor.segment, end: cursor.end, seq: cursor.seq, hash: cursor.hash }
+    }
 }
 
 /// The append mark: the last record appended.
@@ -74,14 +81,18 @@ impl Head {
         for _ in 0..3 {
             let mut bytes = [0; APPEND_BYTES + SYNC_BYTES];
             let length = read_full(file, &mut bytes, 0)?;
-            let (append, sync) =
-                bytes.get(..length).unwrap_or_default().split_at_checked(APPEND_BYTES).unwrap_or_default();
-            head = Self { append: parse_append(append), sync: parse_sync(sync) };
+            head = Self::parse(bytes.get(..length).unwrap_or_default());
             if head.append.is_some() && head.sync.is_some() {
                 break;
             }
         }
         Ok(head)
+    }
+
+    /// The marks in the content of HEAD.
+    pub(super) fn parse(bytes: &[u8]) -> Self {
+        let (append, sync) = bytes.split_at_checked(APPEND_BYTES).unwrap_or_default();
+        Self { append: parse_append(append), sync: parse_sync(sync) }
     }
 
     /// Writes the append mark.

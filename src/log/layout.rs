@@ -53,6 +53,17 @@ impl Layout {
         self.root.join("quarantine")
     }
 
+    /// Where a segment is written anew before it takes its place.
+    pub(super) fn rolled(&self, first: Seq) -> PathBuf {
+        self.log.join(format!("{:020}.rolled", first.0))
+    }
+
+    /// The directory that holds the ledger's name.
+    pub(super) fn parent(&self) -> &Path {
+        let parent = self.root.parent().filter(|parent| !parent.as_os_str().is_empty());
+        parent.unwrap_or(Path::new("."))
+    }
+
     pub(super) fn segment(&self, first: Seq) -> PathBuf {
         self.log.join(format!("{:020}.jsonl", first.0))
     }
@@ -129,8 +140,8 @@ pub(super) fn create(
         drop(disk.remove_dir_all(&building));
         return Err(error);
     }
-    let parent = root.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    disk.sync_dir(parent).map_err(|error| LogError::writing("sync", parent, error))
+    let layout = Layout::new(root);
+    disk.sync_dir(layout.parent()).map_err(|error| LogError::writing("sync", layout.parent(), error))
 }
 
 fn build(

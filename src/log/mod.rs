@@ -11,10 +11,14 @@ mod head;
 mod layout;
 mod memory;
 mod pick;
+mod place;
+mod roll;
 mod scan;
 mod transaction;
 mod verify;
 
+#[cfg(test)]
+mod simulated;
 #[cfg(test)]
 mod tests;
 
@@ -30,6 +34,7 @@ use crate::time::Timestamp;
 pub use error::{AppendError, Damage, LogError, Place, Refused};
 pub use file::FileLog;
 pub use memory::MemoryLog;
+pub use place::{FileSystems, refused_file_system};
 pub use verify::{Anchor, SegmentInfo, VerifyOptions, VerifyReport, inspect, verify};
 
 /// A place in a log, just after a record.

@@ -13,7 +13,7 @@ use crate::id::Seq;
 use crate::limits::{RECORD_MAX_BYTES, SEGMENT_MAX_BYTES};
 use crate::record::recover::{Appended, Suffix};
 use crate::record::survey::{self, Stop};
-use crate::record::{Facts, Mark, frame};
+use crate::record::{Facts, Mark, Verdict, frame, judge};
 
 /// How much is read at a time: small enough to stay in the processor's cache until it is hashed.
 const CHUNK_BYTES: usize = 256 << 10;
@@ -228,7 +228,7 @@ impl<'s> Walker<'s> {
 /// What a reader found: the walk, and unless its visitor broke off, what the table says.
 pub(super) struct Found<'s> {
     pub walker: Walker<'s>,
-    pub outcome: Option<(Suffix, crate::record::Verdict)>,
+    pub outcome: Option<(Suffix, Verdict)>,
 }
 
 impl Store {
@@ -247,17 +247,26 @@ impl Store {
         let mut walker = Walker { hands, ..Walker::new(self, from)? };
         let mut looks = 1;
         loop {
-            walker.remember(&self.read_head()?);
-            let Ended::Prefix(suffix) = walker.run(visit)? else {
+            let Some((suffix, verdict)) = self.look(&mut walker, visit)? else {
                 return Ok(Found { walker, outcome: None });
             };
-            let verdict = crate::record::judge(&walker.facts(suffix)?);
             let stops = LogError::of(&verdict, walker.segment, Seq::ZERO).is_some();
             if !stops || looks == LOOKS {
                 return Ok(Found { walker, outcome: Some((suffix, verdict)) });
             }
             looks += 1;
         }
+    }
+
+    /// Reads on once, and judges what was found; nothing if the visitor broke off.
+    pub(super) fn look(
+        &self,
+        walker: &mut Walker<'_>,
+        visit: &mut Visit<'_>,
+    ) -> Result<Option<(Suffix, Verdict)>, LogError> {
+        walker.remember(&self.read_head()?);
+        let Ended::Prefix(suffix) = walker.run(visit)? else { return Ok(None) };
+        Ok(Some((suffix, judge(&walker.facts(suffix)?))))
     }
 
     /// The first sequence numbers of all segments, in order.
@@ -267,6 +276,17 @@ impl Store {
         let mut found: Vec<Seq> = names.iter().filter_map(|name| segment_of_name(name)).collect();
         found.sort_unstable();
         Ok(found)
+    }
+
+    /// Just before the segment with the highest name: the part of the log that a crash can have touched.
+    pub(super) fn before_last_segment(&self) -> Result<Option<Cursor>, LogError> {
+        let segments = self.segments()?;
+        let [.., before, last] = segments.as_slice() else { return Ok(None) };
+        let Some(file) = self.open_segment(*before, How::Read)? else { return Ok(None) };
+        let path = self.layout.segment(*before);
+        let length = file.len().map_err(|error| LogError::reading("read", &path, error))?;
+        let found = self.last_record(*before, length)?;
+        Ok(found.map(|found| found.cursor).filter(|cursor| cursor.seq.next() == *last))
     }
 
     /// Opens a segment; `None` if there is none of that name.

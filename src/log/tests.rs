@@ -4,6 +4,7 @@ use std::io;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use super::disk::{Disk, DiskFile, How, SystemDisk};
 use super::{AppendError, Cursor, FileLog, Log, LogError, Wait};
@@ -33,6 +34,7 @@ struct Trial {
     ops: Mutex<Vec<Op>>,
     fail: Mutex<Vec<(String, Failure)>>,
     kill_after: Mutex<Option<usize>>,
+    file_system: Mutex<Option<u32>>,
 }
 
 impl Trial {
@@ -103,14 +105,27 @@ impl Disk for TrialDisk {
         self.0.check("rename", to)?;
         SystemDisk.rename(from, to)
     }
+    fn remove_file(&self, path: &Path) -> io::Result<()> {
+        self.0.check("remove", path)?;
+        SystemDisk.remove_file(path)
+    }
     fn remove_dir_all(&self, dir: &Path) -> io::Result<()> {
         SystemDisk.remove_dir_all(dir)
     }
     fn foreign_owner(&self, dir: &Path) -> Option<u32> {
         SystemDisk.foreign_owner(dir)
     }
+    fn file_system(&self, _dir: &Path) -> Option<u32> {
+        *self.0.file_system.lock().unwrap()
+    }
     fn boot_id(&self) -> Option<String> {
         Some("11111111-1111-1111-1111-111111111111".to_owned())
+    }
+    fn uptime(&self) -> Duration {
+        SystemDisk.uptime()
+    }
+    fn pause(&self, rest: Duration) {
+        SystemDisk.pause(rest);
     }
 }
 
@@ -141,6 +156,10 @@ impl DiskFile for TrialFile {
     fn truncate(&self, length: u64) -> io::Result<()> {
         self.trial.check("truncate", &self.path)?;
         self.file.truncate(length)
+    }
+    fn reserve(&self, offset: u64, length: u64) -> io::Result<()> {
+        self.trial.check("reserve", &self.path)?;
+        self.file.reserve(offset, length)
     }
     fn sync(&self) -> io::Result<()> {
         self.trial.check("sync", &self.path)?;
@@ -225,6 +244,10 @@ const SEGMENT: &str = "00000000000000000001.jsonl";
 fn an_append_is_one_write_and_durability_is_intent_sync_mark() {
     let bench = bench();
     let cursor = bench.append().unwrap();
+    bench.log.make_durable(&cursor, &WAIT).unwrap();
+    let ops = bench.trial.ops();
+    assert!(ops.iter().any(|op| op.starts_with("syncdir .tmp")), "the first round sees to the ledger's name");
+    let cursor = bench.append().unwrap();
     assert_eq!(bench.trial.ops(), ["write lock", &format!("append {SEGMENT}"), "write HEAD"]);
     bench.log.make_durable(&cursor, &WAIT).unwrap();
     assert_eq!(
@@ -280,21 +303,44 @@ fn a_short_write_that_cannot_be_taken_back_is_of_unknown_outcome_and_recovered_l
     );
 }
 
+const ROLLED: &str = "00000000000000000001.rolled";
+
+/// The segment was written anew: no sync of the old file, and the new one was synced before it took its place.
+fn rolled(bench: &Bench) {
+    let ops = bench.trial.ops();
+    let at = |op: &str| ops.iter().position(|found| found == op).unwrap_or_else(|| panic!("{op}: {ops:?}"));
+    assert!(!ops.contains(&format!("sync {SEGMENT}")), "{ops:?}");
+    assert!(at(&format!("create {ROLLED}")) < at(&format!("sync {ROLLED}")));
+    assert!(at(&format!("sync {ROLLED}")) < at(&format!("rename {SEGMENT}")));
+    assert!(at(&format!("rename {SEGMENT}")) < at("syncdir log"));
+}
+
 #[test]
-fn a_sync_that_fails_is_never_tried_again_and_every_process_is_told() {
-    let bench = bench();
-    let cursor = bench.append().unwrap();
-    bench.trial.fail("sync 0", Failure::Error(io::ErrorKind::Other));
-    let failed = |result| matches!(result, Err(LogError::DurabilityUnknown { durable: Seq(1) }));
-    assert!(failed(bench.log.make_durable(&cursor, &WAIT)));
-    bench.trial.heal();
-    bench.trial.ops();
-    assert!(failed(bench.log.make_durable(&cursor, &WAIT)));
-    let other = FileLog::open_on(Arc::new(TrialDisk(bench.trial.clone())), &bench.root).unwrap();
-    assert!(failed(other.make_durable(&cursor, &WAIT)));
-    assert!(failed(other.transaction(&WAIT).map(|_| Seq::ZERO)));
-    assert!(!bench.trial.ops().iter().any(|op| op.starts_with("sync ")));
-    assert_eq!(bench.count(), 2, "reading goes on");
+fn a_sync_that_fails_is_told_and_never_tried_again_the_next_one_rolls_the_segment_forward() {
+    let acts: [fn(&Bench, &FileLog, &Cursor); 2] = [
+        |_, log, cursor| assert_eq!(log.make_durable(cursor, &WAIT).unwrap(), Seq(2)),
+        |bench, log, _| {
+            assert_eq!(log.transaction(&WAIT).unwrap().durable(), Seq(2));
+            assert_eq!(bench.append().unwrap().seq, Seq(3));
+        },
+    ];
+    for act in acts {
+        let bench = bench();
+        let cursor = bench.append().unwrap();
+        bench.trial.fail("sync 0", Failure::Error(io::ErrorKind::Other));
+        let told = bench.log.make_durable(&cursor, &WAIT);
+        assert!(matches!(told, Err(LogError::DurabilityUnknown { durable: Seq(1) })));
+        let before = bench.bytes();
+        let still = bench.log.make_durable(&cursor, &WAIT);
+        assert!(matches!(still, Err(LogError::DurabilityUnknown { durable: Seq(1) })), "it fails again");
+        assert_eq!(bench.count(), 2, "reading goes on");
+        bench.trial.heal();
+        bench.trial.ops();
+        let other = FileLog::open_on(Arc::new(TrialDisk(bench.trial.clone())), &bench.root).unwrap();
+        act(&bench, &other, &cursor);
+        rolled(&bench);
+        assert!(bench.bytes().starts_with(&before));
+    }
 }
 
 #[test]
@@ -311,7 +357,7 @@ fn the_lock_is_free_while_the_leader_syncs() {
 }
 
 #[test]
-fn a_round_that_nobody_finished_is_written_again_before_it_is_synced() {
+fn a_round_that_nobody_finished_is_rolled_forward() {
     let bench = bench();
     let cursor = bench.append().unwrap();
     bench.trial.ops();
@@ -321,14 +367,12 @@ fn a_round_that_nobody_finished_is_written_again_before_it_is_synced() {
     bench.trial.ops();
     let before = bench.bytes();
     assert_eq!(bench.log.make_durable(&cursor, &WAIT).unwrap(), Seq(2));
-    let ops = bench.trial.ops();
-    let at = |op: String| ops.iter().position(|found| *found == op);
-    assert!(at(format!("write {SEGMENT}")).unwrap() < at(format!("sync {SEGMENT}")).unwrap());
+    rolled(&bench);
     assert_eq!(bench.bytes(), before);
 }
 
 #[test]
-fn without_head_nobody_knows_whether_a_sync_failed_so_the_segment_is_written_again() {
+fn without_head_nobody_knows_whether_a_sync_failed_so_the_segment_is_rolled_forward() {
     let bench = bench();
     let cursor = bench.append().unwrap();
     bench.trial.fail("sync 0", Failure::Error(io::ErrorKind::Other));
@@ -339,7 +383,7 @@ fn without_head_nobody_knows_whether_a_sync_failed_so_the_segment_is_written_aga
     let cursor = bench.append().unwrap();
     bench.trial.ops();
     assert_eq!(bench.log.make_durable(&cursor, &WAIT).unwrap(), Seq(3));
-    assert!(bench.trial.ops().contains(&format!("write {SEGMENT}")));
+    rolled(&bench);
     assert!(bench.bytes().starts_with(&before));
 }
 
@@ -447,5 +491,39 @@ fn a_creation_that_fails_anywhere_leaves_nothing() {
         let renamed = trial.ops().iter().position(|op| op == "rename .loopx").is_some_and(|at| at < limit);
         assert_eq!(root.exists(), renamed, "complete, or not there");
         assert_eq!(FileLog::open(&root).is_ok(), renamed);
+    }
+}
+
+#[test]
+fn a_network_file_system_is_read_and_not_written_unless_forced() {
+    let bench = bench();
+    *bench.trial.file_system.lock().unwrap() = Some(0x6969);
+    let refused = |result: Result<(), LogError>| {
+        assert!(matches!(result, Err(LogError::RefusedFileSystem { file_system: "nfs", .. })), "{result:?}");
+    };
+    refused(bench.log.transaction(&WAIT).map(drop));
+    refused(bench.log.check_writable());
+    assert_eq!(bench.count(), 1, "reading needs no lock");
+    let forced = FileLog::open_on(Arc::new(TrialDisk(bench.trial.clone())), &bench.root).unwrap();
+    let forced = forced.in_file_systems(super::FileSystems::Any);
+    assert!(forced.transaction(&WAIT).is_ok() && forced.check_writable().is_ok());
+}
+
+#[test]
+fn space_is_reserved_for_a_new_segment_and_that_there_is_none_is_no_failure() {
+    for full in [false, true] {
+        let bench = bench();
+        bench.append().unwrap();
+        bench.seal().unwrap();
+        assert!(!bench.trial.ops().iter().any(|op| op.starts_with("reserve")), "small ledgers stay small");
+        if full {
+            bench.trial.fail("reserve", Failure::Error(io::ErrorKind::StorageFull));
+        }
+        let cursor = bench.append().unwrap();
+        assert!(bench.trial.ops().contains(&"reserve 00000000000000000004.jsonl".to_owned()));
+        let next = bench.root.join("log/00000000000000000004.jsonl");
+        assert_eq!(std::fs::metadata(next).unwrap().len(), cursor.end, "the file is as long as its records");
+        bench.append().unwrap();
+        assert!(!bench.trial.ops().iter().any(|op| op.starts_with("reserve")), "once a step");
     }
 }

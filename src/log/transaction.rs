@@ -5,14 +5,17 @@ use std::io::{self, ErrorKind};
 use super::disk::{DiskFile, How, write_full};
 use super::error::{AppendError, LogError};
 use super::file::Store;
-use super::head::{AppendMark, Head, Spot};
+use super::head::{AppendMark, Head, Spot, SyncMark};
 use super::layout::next_record;
 use super::scan::{Ended, Walker, pass_over};
 use super::{Cursor, Recovered, Tail, Transaction, Visit, Wait};
 use crate::hash::Hash;
 use crate::id::Seq;
-use crate::limits::{LOCK_WAIT_MS, SEGMENT_MAX_BYTES, SEGMENT_TARGET_BYTES};
+use crate::limits::{LOCK_WAIT_MS, SEGMENT_MAX_BYTES};
 use crate::record::{Verdict, judge};
+
+/// How much space is reserved at once. With its blocks in place a sync is faster, and seldom slow.
+const RESERVE_BYTES: u64 = 256 << 10;
 
 /// The exclusive right to append to a file log.
 pub(super) struct FileTransaction<'s> {
@@ -34,12 +37,14 @@ struct Active {
     sealed: bool,
     /// Whether a failed write may have left bytes behind.
     soiled: bool,
+    /// Whether its name is known to be durable.
+    named: bool,
 }
 
 impl<'s> FileTransaction<'s> {
     /// Takes the lock and puts the tail right.
     pub(super) fn begin(store: &'s Store, wait: &Wait<'_>) -> Result<Self, LogError> {
-        store.refuse_foreign()?;
+        store.refuse_place()?;
         let lock = store.lock(&store.layout.lock(), wait)?;
         let head_file = store.open_head()?;
         let path = store.layout.head();
@@ -115,7 +120,7 @@ impl Transaction for FileTransaction<'_> {
     }
 
     fn wants_seal(&self) -> bool {
-        !self.active.sealed && self.active.length >= SEGMENT_TARGET_BYTES
+        !self.active.sealed && self.active.length >= self.store.segment_target
     }
 
     fn append(&mut self, expected: &Cursor, line: &[u8]) -> Result<Cursor, AppendError> {
@@ -133,6 +138,13 @@ impl Transaction for FileTransaction<'_> {
             let error = LogError::LimitExceeded { what: "a segment", limit: SEGMENT_MAX_BYTES };
             return Err(AppendError::NotStored(error));
         }
+        if !self.active.named {
+            let dir = &self.store.layout.log;
+            let synced = self.store.disk.sync_dir(dir);
+            synced.map_err(|error| AppendError::NotStored(LogError::writing("sync", dir, error)))?;
+            self.active.named = true;
+        }
+        self.active.reserve(length);
         self.write(line)?;
         self.active.length = length;
         self.active.sealed = record.seals(self.active.first);
@@ -146,7 +158,7 @@ impl Transaction for FileTransaction<'_> {
         if self.active.sealed {
             let wait = Wait { holder: &self.holder, wait_ms: LOCK_WAIT_MS };
             self.durable = self.durable.max(open_successor(self.store, &self.head, &wait)?);
-            self.active = Active::open(self.store, self.head.seq.next(), false)?;
+            self.active = Active { named: true, ..Active::open(self.store, self.head.seq.next(), false)? };
         }
         Ok(())
     }
@@ -157,7 +169,21 @@ impl Active {
         let path = store.layout.segment(first);
         let file = store.disk.open(&path, How::Append).map_err(|e| LogError::writing("open", &path, e))?;
         let length = file.len().map_err(|error| LogError::reading("read", &path, error))?;
-        Ok(Self { first, file, length, sealed, soiled: false })
+        // Whoever wrote the first record to it had synced the directory before.
+        Ok(Self { first, file, length, sealed, soiled: false, named: length > 0 })
+    }
+}
+
+impl Active {
+    /// Reserves space for the records to come each time that the file grows past another step. That there is none is
+    /// no failure: the write will tell.
+    fn reserve(&self, length: u64) {
+        let step = RESERVE_BYTES;
+        // The first step of a ledger is not reserved: most ledgers are small.
+        let begins = self.length == 0 && self.first > Seq(1);
+        if begins || self.length / step < length / step {
+            drop(self.file.reserve(self.length, length.next_multiple_of(step) - self.length));
+        }
     }
 }
 
@@ -191,17 +217,32 @@ fn at_mark(store: &Store, head: &Head) -> Result<Option<(Cursor, Active, Seq)>, 
 
 /// Judges the tail by the table, and acts on the verdict until the log is clean.
 fn put_right(store: &Store, wait: &Wait<'_>) -> Result<(Cursor, Active, Seq, Vec<Recovered>), LogError> {
-    let start = before_last_segment(store)?.unwrap_or(Cursor::START);
+    let start = store.before_last_segment()?.unwrap_or(Cursor::START);
     loop {
         let mut walker = Walker::new(store, &start)?;
-        walker.remember(&store.read_head()?);
+        let head = store.read_head()?;
+        walker.remember(&head);
         let Ended::Prefix(suffix) = walker.run(&mut pass_over)? else { continue };
         let verdict = judge(&walker.facts(suffix)?);
-        if let Some(error) = LogError::of(&verdict, walker.segment, walker.known_durable()) {
+        let stops = LogError::of(&verdict, walker.segment, walker.known_durable());
+        // A cut of which nobody knows whether it is durable: what was cut might come back between new records.
+        let half_cut = stops.is_none() && store.intends_beyond(&head, walker.cursor.seq);
+        if half_cut || matches!(verdict, Verdict::SyncUnknown | Verdict::Torn { .. }) {
+            let _sync_lock = store.lock(&store.layout.sync_lock(), wait)?;
+            let head_file = store.open_head()?;
+            let head = store.head_of(&*head_file)?;
+            if store.in_doubt(&head) {
+                store.roll_last_segment(&*head_file)?;
+            } else if let Verdict::Torn { seq, offset, .. } = verdict {
+                let cut = Cut { segment: walker.segment, seq, offset, last: Spot::of(&walker.cursor) };
+                set_aside(store, &cut, &*head_file, head.sync)?;
+            }
+            continue;
+        }
+        if let Some(error) = stops {
             return Err(error);
         }
         match verdict {
-            Verdict::Torn { seq, offset, .. } => set_aside(store, walker.segment, seq, offset)?,
             Verdict::FinishRotation => drop(open_successor(store, &walker.cursor, wait)?),
             _ => {
                 let active = Active::open(store, walker.segment, false)?;
@@ -212,20 +253,25 @@ fn put_right(store: &Store, wait: &Wait<'_>) -> Result<(Cursor, Active, Seq, Vec
     }
 }
 
-/// Just before the segment with the highest name: the part of the log that a crash can have touched.
-fn before_last_segment(store: &Store) -> Result<Option<Cursor>, LogError> {
-    let segments = store.segments()?;
-    let [.., before, last] = segments.as_slice() else { return Ok(None) };
-    let Some(file) = store.open_segment(*before, How::Read)? else { return Ok(None) };
-    let path = store.layout.segment(*before);
-    let length = file.len().map_err(|error| LogError::reading("read", &path, error))?;
-    let found = store.last_record(*before, length)?;
-    Ok(found.map(|found| found.cursor).filter(|cursor| cursor.seq.next() == *last))
+/// What recovery cuts.
+struct Cut {
+    segment: Seq,
+    /// The number that the first cut record would have had.
+    seq: Seq,
+    offset: u64,
+    /// The last record that stays.
+    last: Spot,
 }
 
 /// Moves what follows `offset` to the quarantine: copied and synced before it is cut. Killed at any point, it may
 /// simply be done again: its name says that it is to be recorded, and HEAD that someone has to look.
-fn set_aside(store: &Store, segment: Seq, seq: Seq, offset: u64) -> Result<(), LogError> {
+fn set_aside(
+    store: &Store,
+    cut: &Cut,
+    head_file: &dyn DiskFile,
+    synced: Option<SyncMark>,
+) -> Result<(), LogError> {
+    let Cut { segment, seq, offset, last } = *cut;
     let path = store.layout.segment(segment);
     let file =
         store.disk.open(&path, How::Append).map_err(|error| LogError::writing("open", &path, error))?;
@@ -249,8 +295,9 @@ fn set_aside(store: &Store, segment: Seq, seq: Seq, offset: u64) -> Result<(), L
     }
     let head = store.layout.head();
     forget_append_mark(store).map_err(|error| LogError::writing("write", &head, error))?;
-    let cut = file.truncate(offset).and_then(|()| file.sync_all());
-    cut.map_err(|error| LogError::writing("truncate", &path, error))
+    // This sync covers the records before as well: if it fails, what becomes of them is not known either.
+    store.round(head_file, synced, last, seq, &|| file.truncate(offset).and_then(|()| file.sync_all()))?;
+    Ok(())
 }
 
 /// Makes HEAD's append mark one of no boot: it is not taken as a start until the next append has written it anew.
@@ -295,7 +342,8 @@ fn unrecorded(store: &Store, walker: &Walker<'_>) -> Result<Vec<Recovered>, LogE
 
 /// Makes the sealed segment that ends at `head` durable, then creates its successor.
 fn open_successor(store: &Store, head: &Cursor, wait: &Wait<'_>) -> Result<Seq, LogError> {
-    let durable = store.make_durable(head, wait)?;
+    let durable = store.make_durable(head, wait, true)?;
+    release(store, head);
     let path = store.layout.segment(head.seq.next());
     match store.disk.open(&path, How::Create) {
         Err(error) if error.kind() != ErrorKind::AlreadyExists => {
@@ -306,4 +354,13 @@ fn open_successor(store: &Store, head: &Cursor, wait: &Wait<'_>) -> Result<Seq, 
     let dir = &store.layout.log;
     store.disk.sync_dir(dir).map_err(|error| LogError::writing("sync", dir, error))?;
     Ok(durable)
+}
+
+/// Gives back the space that was reserved behind the end of a sealed segment. It is no failure if it stays.
+fn release(store: &Store, head: &Cursor) {
+    if let Ok(Some(file)) = store.open_segment(head.segment, How::Append)
+        && file.len().is_ok_and(|length| length == head.end)
+    {
+        drop(file.truncate(head.end));
+    }
 }

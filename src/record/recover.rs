@@ -113,6 +113,13 @@ pub enum Evidence {
     Genesis,
 }
 
+impl Evidence {
+    /// Whether it holds even if a sync has failed since: an append that was never durable may be undone by that.
+    const fn outlasts_poison(self) -> bool {
+        !matches!(self, Self::AppendMark { .. })
+    }
+}
+
 /// The rows of the recovery table.
 ///
 /// # Source
@@ -230,12 +237,14 @@ fn judge_bad(facts: &Facts, next: Seq, bad: Bad) -> Verdict {
     if let Some((seq, at)) = bad.claimed_twice {
         return Verdict::Fork { seq, offset: facts.end + at };
     }
-    if let Some(evidence) = evidence(facts, next, bad.highest_dur) {
+    let evidence = evidence(facts, next, bad.highest_dur);
+    // What was appended and never durable may be gone after a sync that failed.
+    if facts.poisoned && !evidence.is_some_and(Evidence::outlasts_poison) {
+        return Verdict::SyncUnknown;
+    }
+    if let Some(evidence) = evidence {
         let Bad { fault, sound, .. } = bad;
         return Verdict::Damaged { seq: next, offset: facts.end, fault, evidence, sound_after: sound };
-    }
-    if facts.poisoned {
-        return Verdict::SyncUnknown;
     }
     Verdict::Torn { seq: next, offset: facts.end, bytes: bad.bytes }
 }
@@ -264,7 +273,8 @@ fn judge_sound(facts: &Facts, next: Seq) -> Verdict {
         return Verdict::Damaged { seq: next, offset: facts.end, fault, evidence, sound_after: None };
     }
     let appended = facts.appended.filter(|appended| appended.this_boot).map(|appended| appended.mark.seq);
-    let remembered = facts.durable.map(|mark| mark.seq).max(appended).max(Some(FIRST));
+    let appended_there = appended.filter(|_| !facts.poisoned);
+    let remembered = facts.durable.map(|mark| mark.seq).max(appended_there).max(Some(FIRST));
     if let Some(expected) = remembered.filter(|seq| *seq >= next) {
         return Verdict::Rollback { have: facts.last.seq, expected };
     }

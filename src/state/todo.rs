@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{At, Awaited, Claim, Fold, State, entry, mint};
 use crate::event::{
-    Continuation, TodoAdded, TodoBlocked, TodoCancelled, TodoChange, TodoChanged, TodoCompleted,
-    TodoDeferred, TodoReopened, TodoSpec, TodoSuperseded,
+    Continuation, TodoAdded, TodoBlocked, TodoCancelled, TodoChanged, TodoCompleted, TodoDeferred,
+    TodoReopened, TodoSpec, TodoSuperseded,
 };
 use crate::id::{GateId, GoalId, Seq, TodoId};
 use crate::text::Text;
@@ -86,12 +86,8 @@ impl State {
 
     pub(super) fn todo_changed(&mut self, event: &TodoChanged) -> Fold {
         let todo = entry(&mut self.todos, &event.id, "open")?;
-        for change in &event.changes {
-            todo.spec.change(change);
-            if let TodoChange::Needs { new, .. } = change {
-                todo.unmet.retain(|need| new.contains(need));
-            }
-        }
+        event.changes.iter().for_each(|change| todo.spec.change(change));
+        todo.unmet.retain(|need| todo.spec.needs.contains(need));
         Ok(())
     }
 

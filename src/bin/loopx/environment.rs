@@ -17,6 +17,8 @@ pub struct Environment {
     pub agent: Option<String>,
     /// `LOOPX_SESSION`.
     pub session: Option<String>,
+    /// Whether `LOOPX_FORCE_FILESYSTEM` is set.
+    pub force_filesystem: bool,
     /// `PATH`, for checks.
     pub path: Option<OsString>,
     /// `HOME`, for checks.
@@ -42,6 +44,7 @@ impl Environment {
             goal: text("LOOPX_GOAL"),
             agent: text("LOOPX_AGENT"),
             session: text("LOOPX_SESSION"),
+            force_filesystem: os("LOOPX_FORCE_FILESYSTEM").is_some(),
             path: os("PATH"),
             home: os("HOME"),
             cwd: std::env::current_dir().unwrap_or_default(),

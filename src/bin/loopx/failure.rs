@@ -249,6 +249,9 @@ impl From<LogError> for Failure {
             LogError::NotWritable { .. } => ("ledger.not_writable", exit::IO, Some("loopx doctor")),
             LogError::Full { .. } => ("disk.full", exit::IO, Some("loopx doctor")),
             LogError::ForeignOwner { .. } => ("ledger.foreign_owner", exit::IO, Some("loopx doctor")),
+            LogError::RefusedFileSystem { .. } => {
+                ("ledger.file_system", exit::IO, Some("loopx init --dir PATH"))
+            }
             LogError::WrongType { .. } => ("file.wrong_type", exit::IO, Some("loopx doctor")),
             LogError::DurabilityUnknown { .. } => {
                 ("ledger.durability_unknown", exit::UNKNOWN, Some("loopx verify"))

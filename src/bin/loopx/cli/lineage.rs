@@ -11,7 +11,7 @@ use loopx::text::Text;
 
 use super::tick::word;
 
-/// `lineage …`
+// `lineage …`
 #[derive(Debug, Subcommand)]
 pub enum Lineage {
     /// Define a metric
@@ -79,7 +79,7 @@ pub enum Lineage {
     },
 }
 
-/// `lineage dataset`
+// `lineage dataset`
 #[derive(Debug, Args)]
 pub struct Dataset {
     /// Its name
@@ -101,7 +101,7 @@ pub struct Dataset {
     pub title: Text,
 }
 
-/// `lineage trial …`
+// `lineage trial …`
 #[derive(Debug, Subcommand)]
 pub enum Trial {
     /// Start a trial
@@ -125,7 +125,7 @@ pub enum Trial {
     },
 }
 
-/// `lineage evidence`
+// `lineage evidence`
 #[derive(Debug, Args)]
 pub struct Row {
     /// The trial that measured it
@@ -154,7 +154,7 @@ pub struct Row {
     pub summary: Option<Text>,
 }
 
-/// `lineage promote`
+// `lineage promote`
 #[derive(Debug, Args)]
 pub struct Promote {
     /// What it is

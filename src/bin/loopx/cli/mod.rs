@@ -65,6 +65,9 @@ pub struct Global {
     /// Longest wait for other writers
     #[arg(long, global = true, value_name = "DURATION", default_value = "10s")]
     pub lock_wait: loopx::time::DurationMs,
+    /// Write on a network or FUSE file system [env: LOOPX_FORCE_FILESYSTEM]
+    #[arg(long, global = true)]
+    pub force_filesystem: bool,
 }
 
 /// Form of an answer.

@@ -14,7 +14,7 @@ use loopx::time::{DurationMs, Timestamp};
 
 use super::tick::{AddTodo, Ask, Because, Closing, Cost, instant, priority, word};
 
-/// A list.
+// A list.
 #[derive(Debug, Args)]
 pub struct List {
     /// Show at most this many
@@ -22,7 +22,7 @@ pub struct List {
     pub limit: usize,
 }
 
-/// `quota …`
+// `quota …`
 #[derive(Debug, Subcommand)]
 pub enum Quota {
     /// Decide what to do now, in LoopX's shape; appends nothing
@@ -43,7 +43,7 @@ pub enum Quota {
     Set(QuotaSet),
 }
 
-/// `quota should-run`
+// `quota should-run`
 #[derive(Debug, Args)]
 pub struct ShouldRun {
     /// Also the rules that were tried and every open question
@@ -51,7 +51,7 @@ pub struct ShouldRun {
     pub include_detail: bool,
 }
 
-/// `quota spend-slot`
+// `quota spend-slot`
 #[derive(Debug, Args)]
 pub struct SpendSlot {
     /// What it cost.
@@ -68,7 +68,7 @@ pub struct SpendSlot {
     pub execute: bool,
 }
 
-/// `quota set`
+// `quota set`
 #[derive(Debug, Args)]
 pub struct QuotaSet {
     /// Share of the window, 0 to 1 with up to three digits after the point
@@ -103,7 +103,7 @@ fn milli(text: &str) -> Result<u32, String> {
     Ok(milli)
 }
 
-/// `goal …`
+// `goal …`
 #[derive(Debug, Subcommand)]
 pub enum Goal {
     /// List goals
@@ -141,7 +141,7 @@ pub enum Goal {
     },
 }
 
-/// A reason.
+// A reason.
 #[derive(Debug, Args)]
 pub struct Why {
     /// The reason
@@ -149,7 +149,7 @@ pub struct Why {
     pub why: Text,
 }
 
-/// `goal change`
+// `goal change`
 #[derive(Debug, Args)]
 pub struct GoalChange {
     /// New objective
@@ -169,7 +169,7 @@ pub struct GoalChange {
     pub reason: Text,
 }
 
-/// `todo …`
+// `todo …`
 #[derive(Debug, Subcommand)]
 pub enum Todo {
     /// Add a todo
@@ -224,7 +224,7 @@ pub enum Todo {
     Cancel(Because),
 }
 
-/// `todo claim`
+// `todo claim`
 #[derive(Debug, Args)]
 pub struct Claim {
     /// The todo
@@ -241,7 +241,7 @@ pub struct Claim {
     pub ttl: Option<DurationMs>,
 }
 
-/// A held todo.
+// A held todo.
 #[derive(Debug, Args)]
 pub struct Held {
     /// What and why.
@@ -252,7 +252,7 @@ pub struct Held {
     pub epoch: Option<u64>,
 }
 
-/// `todo update`
+// `todo update`
 #[derive(Debug, Args)]
 pub struct TodoUpdate {
     /// The todo
@@ -274,7 +274,7 @@ pub struct TodoUpdate {
     pub epoch: Option<u64>,
 }
 
-/// `todo complete`
+// `todo complete`
 #[derive(Debug, Args)]
 pub struct TodoComplete {
     /// The todo
@@ -288,7 +288,7 @@ pub struct TodoComplete {
     pub closing: Closing,
 }
 
-/// `gate …`
+// `gate …`
 #[derive(Debug, Subcommand)]
 pub enum Gate {
     /// Put a question to a human
@@ -320,7 +320,7 @@ pub enum Gate {
     },
 }
 
-/// `lease …`
+// `lease …`
 #[derive(Debug, Subcommand)]
 pub enum Lease {
     /// Lease a named resource
@@ -368,7 +368,7 @@ pub enum Lease {
     },
 }
 
-/// `evidence …`
+// `evidence …`
 #[derive(Debug, Subcommand)]
 pub enum Evidence {
     /// Record evidence
@@ -404,7 +404,7 @@ pub enum Evidence {
     },
 }
 
-/// `evidence add`
+// `evidence add`
 #[derive(Debug, Args)]
 pub struct EvidenceAdd {
     /// What it is about: a todo T7, a gate G1, a trial R1, or goal/NAME
@@ -441,7 +441,7 @@ fn cause(text: &str) -> Result<InvalidationCause, String> {
     )
 }
 
-/// `agent …`
+// `agent …`
 #[derive(Debug, Subcommand)]
 pub enum Agent {
     /// Register a peer
@@ -469,7 +469,7 @@ pub enum Agent {
     },
 }
 
-/// `register-agent`, as LoopX spells it: the name is the global `--agent-id`
+// `register-agent`, as LoopX spells it: the name is the global `--agent-id`
 #[derive(Debug, Args)]
 pub struct RegisterAgent {
     /// What it can always do (repeat)
@@ -480,7 +480,7 @@ pub struct RegisterAgent {
     pub execute: bool,
 }
 
-/// `owner …`
+// `owner …`
 #[derive(Debug, Subcommand)]
 pub enum Owner {
     /// Register a human who decides; the first one registers themselves

@@ -24,7 +24,7 @@ fn as_of(text: &str) -> Result<AsOf, String> {
     }
 }
 
-/// `history`
+// `history`
 #[derive(Debug, Args)]
 pub struct History {
     /// Anything with a name: T7, G1, E9, U12, an agent, a goal
@@ -40,7 +40,7 @@ pub struct History {
     pub limit: usize,
 }
 
-/// `show`
+// `show`
 #[derive(Debug, Args)]
 pub struct Show {
     /// Anything with a name: T7, G1, E9, U12, an agent, a goal, #118
@@ -50,7 +50,7 @@ pub struct Show {
     pub as_of: Option<AsOf>,
 }
 
-/// `log`
+// `log`
 #[derive(Debug, Args)]
 pub struct Log {
     /// Only after this record
@@ -67,7 +67,7 @@ pub struct Log {
     pub limit: Option<u64>,
 }
 
-/// `replay`
+// `replay`
 #[derive(Debug, Args)]
 pub struct Replay {
     /// Fold up to here
@@ -94,7 +94,7 @@ pub enum ReplayView {
     Status,
 }
 
-/// `verify`
+// `verify`
 #[derive(Debug, Args)]
 pub struct Verify {
     /// A record that must be in the log, as SEQ:HASH, or a file that holds it

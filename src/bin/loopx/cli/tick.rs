@@ -9,7 +9,7 @@ use loopx::scope::PathScope;
 use loopx::text::Text;
 use loopx::time::{DurationMs, Timestamp};
 
-/// `init`
+// `init`
 #[derive(Debug, Args)]
 pub struct Init {
     /// Keep the history (not the working files) visible to git
@@ -17,7 +17,7 @@ pub struct Init {
     pub track: bool,
 }
 
-/// `start-goal`
+// `start-goal`
 #[derive(Debug, Args)]
 pub struct StartGoal {
     /// Name of the goal [default: goal, goal-2 …]
@@ -37,7 +37,7 @@ pub struct StartGoal {
     pub scope_read: Vec<PathScope>,
 }
 
-/// `demo`
+// `demo`
 #[derive(Debug, Args)]
 pub struct Demo {
     /// Work in this new directory and keep it
@@ -48,7 +48,7 @@ pub struct Demo {
     pub role: Option<String>,
 }
 
-/// `next`
+// `next`
 #[derive(Debug, Args)]
 pub struct Next {
     /// Exit with 10 on WAIT, 11 on ASK, 12 on PLAN, 13 on DONE
@@ -62,7 +62,7 @@ pub struct Next {
     pub explain: bool,
 }
 
-/// What a close shows and what follows.
+// What a close shows and what follows.
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("follow").multiple(false).args(["hand_over", "wait_for", "no_follow_up"]))]
 pub struct Closing {
@@ -95,7 +95,7 @@ pub struct Closing {
     pub epoch: Option<u64>,
 }
 
-/// What a turn cost.
+// What a turn cost.
 #[derive(Debug, Args)]
 pub struct Cost {
     /// Slots of the quota [default: 1]
@@ -109,7 +109,7 @@ pub struct Cost {
     pub cost: Option<u64>,
 }
 
-/// `done`
+// `done`
 #[derive(Debug, Args)]
 pub struct Done {
     /// The todo of the open turn
@@ -125,7 +125,7 @@ pub struct Done {
     pub cost: Cost,
 }
 
-/// `yield`, `block` and their like
+// `yield`, `block` and their like
 #[derive(Debug, Args)]
 pub struct Because {
     /// The todo
@@ -135,7 +135,7 @@ pub struct Because {
     pub why: Text,
 }
 
-/// `ask`
+// `ask`
 #[derive(Debug, Args)]
 pub struct Ask {
     /// The exact question
@@ -157,7 +157,7 @@ pub struct Ask {
     pub evidence: Vec<EvidenceId>,
 }
 
-/// `add`
+// `add`
 #[derive(Debug, Args)]
 pub struct AddTodo {
     /// What it is, in a line
@@ -200,7 +200,7 @@ pub struct AddTodo {
     pub check: Vec<String>,
 }
 
-/// `ready`
+// `ready`
 #[derive(Debug, Args)]
 pub struct Ready {
     /// Also say why the rest cannot run
@@ -208,7 +208,7 @@ pub struct Ready {
     pub explain: bool,
 }
 
-/// `refresh-state`
+// `refresh-state`
 #[derive(Debug, Args)]
 pub struct RefreshState {
     /// What should happen next
@@ -228,7 +228,7 @@ pub struct RefreshState {
     pub turn_instance_id: Option<TurnId>,
 }
 
-/// `append`
+// `append`
 #[derive(Debug, Args)]
 pub struct Append {
     /// Read requests from standard input

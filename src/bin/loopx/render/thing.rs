@@ -179,6 +179,29 @@ pub fn leaves(name: &str) -> bool {
         || name.parse::<TurnId>().is_ok()
 }
 
+/// A thing as it last was, with how it ended in place of what no longer holds.
+pub fn ended(id: &str, mut object: Value, lines: &[Line]) -> Value {
+    let noun = match id.chars().next() {
+        Some(GateId::LETTER) => "gate",
+        Some(TurnId::LETTER) => "turn",
+        _ => "todo",
+    };
+    let kinds = lines
+        .iter()
+        .rev()
+        .flat_map(|line| line.events.iter().rev().map(move |event| (line.seq, event.kind())));
+    let end = kinds.into_iter().find_map(|(seq, kind)| {
+        let word = kind.strip_prefix(noun)?.strip_prefix('.')?;
+        let ends = ["completed", "superseded", "cancelled", "decided", "withdrawn", "closed"];
+        ends.contains(&word).then_some((seq, word))
+    });
+    if let (Value::Object(fields), Some((seq, word))) = (&mut object, end) {
+        fields.remove("claim");
+        fields.insert("status".to_owned(), format!("{word} at #{seq}").into());
+    }
+    object
+}
+
 /// History lines for people, oldest first: `#88  a1  T7 added "…"`.
 pub fn history_line(line: &Line) -> String {
     let what: Vec<String> = line.events.iter().map(sentence).collect();

@@ -20,6 +20,9 @@ impl Voice {
         };
         add(&mut place, "dir", global.dir.as_ref().map(|dir| dir.display().to_string()));
         add(&mut place, "goal", global.goal.as_ref().map(ToString::to_string));
+        if global.force_filesystem {
+            place.push_str(" --force-filesystem");
+        }
         let mut speaker = String::new();
         add(&mut speaker, "agent", global.agent.as_ref().map(ToString::to_string));
         add(&mut speaker, "as", global.owner.as_ref().map(ToString::to_string));

@@ -247,7 +247,10 @@ pub fn show(session: &Session<'_>, id: &str, as_of: Option<AsOf>) -> Result<Outp
         let text = format!("nothing is known of {id}");
         return Err(Failure::new("not_found", crate::failure::exit::REFUSED, text));
     }
-    let object = now.map_or_else(|| last(&ledger, id, &lines), |now| Ok(Some(now)))?;
+    let object = match now {
+        Some(now) => Some(now),
+        None => last(&ledger, id, &lines)?.map(|object| thing::ended(id, object, &lines)),
+    };
     let mut text =
         format!("{}{}\n", terminal(id), if open || object.is_none() { "" } else { "  as it last was" });
     object.iter().for_each(|object| text.push_str(&thing::object_lines(object)));

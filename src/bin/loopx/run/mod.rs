@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use loopx::app::{CheckRunner, Host, place};
 use loopx::decide::{Caller, Context, History};
 use loopx::ledger::{Env, Ledger};
-use loopx::log::{LogError, Wait};
+use loopx::log::{FileSystems, LogError, Wait};
 use loopx::time::Timestamp;
 
 use crate::cli::{self, Cli, Global, Top};
@@ -97,9 +97,15 @@ impl<'a> Session<'a> {
         place::find(&directory).ok_or_else(|| LogError::NotALedger { path: directory }.into())
     }
 
+    /// Where a ledger may be written.
+    pub fn file_systems(&self) -> FileSystems {
+        let forced = self.global.force_filesystem || self.environment.force_filesystem;
+        if forced { FileSystems::Any } else { FileSystems::Local }
+    }
+
     /// Opens and folds the ledger.
     pub fn open(&self) -> Result<Ledger, Failure> {
-        Ok(Ledger::open(&self.root()?)?)
+        Ok(Ledger::open_in(self.file_systems(), &self.root()?)?)
     }
 
     /// Ledger time for a reader: now, or the last record's if that is later.

@@ -26,7 +26,7 @@ pub fn init(session: &Session<'_>, args: &cli::Init) -> Result<Output, Failure> 
         return Err(Failure::new("ledger.exists", exit::REFUSED, message).hint("loopx connect"));
     }
     fs::create_dir_all(&directory).map_err(|error| LogError::writing_blob(&directory, error))?;
-    let ledger = app::init(&directory, &session.env(), args.track)?;
+    let ledger = app::init(session.file_systems(), &directory, &session.env(), args.track)?;
     let id = ledger.state().ledger.map(|id| id.to_string()).unwrap_or_default();
     let path = directory.join(place::DIRECTORY);
     let text = format!(
