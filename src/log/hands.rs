@@ -3,6 +3,7 @@
 use std::io;
 use std::num::NonZero;
 use std::ops::ControlFlow;
+use std::sync::{Mutex, PoisonError};
 use std::thread::{available_parallelism, scope};
 
 use super::disk::{DiskFile, read_full};
@@ -10,11 +11,18 @@ use crate::record::recover::Fault;
 use crate::record::survey::{Stop, walk};
 use crate::record::{Link, Record, frame};
 
-/// Bytes for each hand at a time: much more than it costs to start one, and few enough for the memory of a small machine.
-pub(super) const PART_BYTES: usize = 1 << 20;
+/// Bytes that are read and verified together: so many that a barrier costs little, and so few that memory stays bounded
+/// however many hands there are.
+pub(super) const CHUNK_BYTES: usize = 4 << 20;
+
+/// What a hand takes at a time: it stays in the processor's cache, and a hand that is kept waiting holds up little.
+const PART_BYTES: usize = 256 << 10;
 
 /// Below this one hand is faster.
-const LEAST_BYTES: usize = 128 << 10;
+const LEAST_BYTES: usize = 2 * PART_BYTES;
+
+/// A guess at the length of a record, for the room that its part needs.
+const TYPICAL_BYTES: usize = 512;
 
 /// Most hands: so many keep up with any disk.
 const MOST: usize = 16;
@@ -34,16 +42,13 @@ pub(super) fn walk_with<'a>(
     if hands < 2 || bytes.len() < LEAST_BYTES {
         return walk(link, bytes, visit);
     }
-    let parts = split(bytes, hands);
-    let verified: Vec<Part<'a>> = scope(|scope| {
-        let mut rest = parts.iter().skip(1).copied();
-        let started: Vec<_> = rest.by_ref().map(|part| scope.spawn(move || verify(part))).collect();
-        let first = parts.first().copied().map(verify);
-        let others = started.into_iter().map(|hand| hand.join().unwrap_or_default());
-        first.into_iter().chain(others).collect()
-    });
+    let parts = split(bytes);
+    let verified = share(hands, parts.iter().copied(), verify);
     let mut end = 0;
-    for (part, bytes) in verified.iter().zip(&parts) {
+    for (due, (number, part)) in verified.iter().enumerate() {
+        if due != *number {
+            break;
+        }
         for record in &part.records {
             if let Err(error) = link.accept(record) {
                 return (end, Stop::Fault(Fault::Chain(error)));
@@ -56,26 +61,47 @@ pub(super) fn walk_with<'a>(
         if let Some(fault) = part.fault {
             return (end, Stop::Fault(fault));
         }
-        // A hand that did not come back has verified nothing: one hand goes on from there.
-        if part.records.is_empty() && bytes.contains(&b'\n') {
-            break;
-        }
     }
-    // What no hand has verified is a line without an end, unless a hand was lost.
+    // What is left is a line without an end, or what a hand took and did not bring back.
     let rest = bytes.get(end..).unwrap_or_default();
     let (more, stop) = walk(link, rest, &mut |record, at| visit(record, end + at));
     (end + more, stop)
 }
 
+/// Lets so many threads, this one among them, take items from a queue. The results are in order, each with the number of
+/// its item; one is missing only if the thread that took it was lost.
+fn share<T, R: Send>(
+    hands: usize,
+    items: impl Iterator<Item = T> + Send,
+    work: impl Fn(T) -> R + Sync,
+) -> Vec<(usize, R)> {
+    let queue = Mutex::new(items.enumerate());
+    let turn = || {
+        let mut done = Vec::new();
+        loop {
+            let next = queue.lock().unwrap_or_else(PoisonError::into_inner).next();
+            let Some((number, item)) = next else { return done };
+            done.push((number, work(item)));
+        }
+    };
+    let mut done = scope(|scope| {
+        let started: Vec<_> = (1..hands).map(|_| scope.spawn(turn)).collect();
+        let mut done = turn();
+        started.into_iter().for_each(|hand| done.extend(hand.join().unwrap_or_default()));
+        done
+    });
+    done.sort_unstable_by_key(|(number, _)| *number);
+    done
+}
+
 /// What one hand found: the sound records at the beginning of its part, and why the next line is none.
-#[derive(Default)]
 struct Part<'a> {
     records: Vec<Record<'a>>,
     fault: Option<Fault>,
 }
 
 fn verify(bytes: &[u8]) -> Part<'_> {
-    let mut part = Part::default();
+    let mut part = Part { records: Vec::with_capacity(bytes.len() / TYPICAL_BYTES), fault: None };
     for line in bytes.split_inclusive(|byte| *byte == b'\n') {
         let Some(line) = line.strip_suffix(b"\n") else { break };
         let parsed = frame::parse(line).map_err(Fault::Frame);
@@ -90,15 +116,14 @@ fn verify(bytes: &[u8]) -> Part<'_> {
     part
 }
 
-/// Cuts bytes into about as many parts as there are hands, each at the end of a line.
-fn split(bytes: &[u8], hands: usize) -> Vec<&[u8]> {
-    let each = bytes.len().div_ceil(hands);
-    let mut parts = Vec::with_capacity(hands);
+/// Cuts bytes into parts, each at the end of a line.
+fn split(bytes: &[u8]) -> Vec<&[u8]> {
+    let mut parts = Vec::with_capacity(bytes.len() / PART_BYTES + 1);
     let mut rest = bytes;
-    while rest.len() > each {
-        let (_, after) = rest.split_at(each);
-        let Some(line) = after.iter().position(|byte| *byte == b'\n') else { break };
-        let (part, left) = rest.split_at(each + line + 1);
+    while let Some(line) =
+        rest.get(PART_BYTES..).and_then(|after| after.iter().position(|byte| *byte == b'\n'))
+    {
+        let (part, left) = rest.split_at(PART_BYTES + line + 1);
         parts.push(part);
         rest = left;
     }
@@ -116,22 +141,16 @@ pub(super) fn read_with(
     if hands < 2 || room.len() < LEAST_BYTES {
         return read_full(file, room, offset);
     }
-    let each = room.len().div_ceil(hands);
-    let counts: Vec<(usize, io::Result<usize>)> = scope(|scope| {
-        let mut started = Vec::new();
-        for (number, part) in room.chunks_mut(each).enumerate() {
-            let at = offset + (number * each) as u64;
-            started.push((part.len(), scope.spawn(move || read_full(file, part, at))));
-        }
-        let lost = || Err(io::Error::other("a thread was lost"));
-        started.into_iter().map(|(len, hand)| (len, hand.join().unwrap_or_else(|_| lost()))).collect()
-    });
+    let wanted: Vec<usize> = room.chunks(PART_BYTES).map(<[u8]>::len).collect();
+    let parts = room.chunks_mut(PART_BYTES).enumerate();
+    let counts =
+        share(hands, parts, |(number, part)| read_full(file, part, offset + (number * PART_BYTES) as u64));
     let mut filled = 0;
-    for (length, count) in counts {
-        let count = count?;
+    for ((due, wanted), (number, count)) in wanted.into_iter().enumerate().zip(counts) {
+        let count = if due == number { count? } else { 0 };
         filled += count;
         // Behind a short part there is nothing, or what was appended just now.
-        if count < length {
+        if count < wanted {
             break;
         }
     }
@@ -183,9 +202,9 @@ mod tests {
             at in any::<prop::sample::Index>(),
             flip in 0u8..=255,
             cut in any::<bool>(),
-            most in prop_oneof![Just(usize::MAX), 1usize..600],
+            most in prop_oneof![Just(usize::MAX), 1usize..1_600],
         ) {
-            let mut bytes = lines(500);
+            let mut bytes = lines(1_500);
             let at = at.index(bytes.len());
             if cut { bytes.truncate(at.max(LEAST_BYTES)) } else { bytes[at] ^= flip }
             let one = outcome(1, &bytes, most);

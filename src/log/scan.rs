@@ -39,6 +39,8 @@ pub(super) struct Walker<'s> {
     poisoned: bool,
     /// How many threads verify.
     hands: usize,
+    /// What is read into, kept from one segment to the next.
+    buffer: Vec<u8>,
 }
 
 /// Where a walk ended.
@@ -63,6 +65,7 @@ impl<'s> Walker<'s> {
             appended: None,
             poisoned: false,
             hands: 1,
+            buffer: Vec::new(),
         };
         if from.seq == Seq::ZERO {
             walker.cursor = Cursor::START;
@@ -118,9 +121,21 @@ impl<'s> Walker<'s> {
     fn run_segment(&mut self, file: &dyn DiskFile, visit: &mut Visit<'_>) -> Result<Option<Ended>, LogError> {
         let failed = |error| LogError::reading("read", &self.store.layout.segment(self.segment), error);
         let ahead = file.len().map_err(failed)?.saturating_sub(self.offset);
+        let chunk = if self.hands > 1 { hands::CHUNK_BYTES } else { CHUNK_BYTES };
+        let mut buffer = std::mem::take(&mut self.buffer);
         // One byte more than there is, so that the first read also meets the end of a short tail.
-        let chunk = if self.hands > 1 { self.hands * hands::PART_BYTES } else { CHUNK_BYTES };
-        let mut buffer = vec![0; usize::try_from(ahead).unwrap_or(chunk).min(chunk) + 1];
+        buffer.resize(usize::try_from(ahead).unwrap_or(chunk).min(chunk) + 1, 0);
+        let ended = self.run_in(&mut buffer, file, visit);
+        self.buffer = buffer;
+        ended
+    }
+
+    fn run_in(
+        &mut self,
+        buffer: &mut Vec<u8>,
+        file: &dyn DiskFile,
+        visit: &mut Visit<'_>,
+    ) -> Result<Option<Ended>, LogError> {
         let mut carried = 0;
         loop {
             let room = buffer.get_mut(carried..).unwrap_or_default();
