@@ -106,7 +106,7 @@ fn slots_left(state: &State, goal: &str, me: &Me<'_>, now: Timestamp) -> Option<
     let allowed = i64::try_from(quota.allowed_slots()?).unwrap();
     let window = quota.setting.as_ref().unwrap().window_ms;
     let inside = |ts: Timestamp| now.as_micros() - ts.as_micros() < i64::try_from(window).unwrap() * 1_000;
-    let spent: u64 = quota.spends.iter().filter(|s| !s.voided && inside(s.ts)).map(|s| s.slots).sum();
+    let spent: u64 = quota.groups.iter().filter(|s| inside(s.ts)).map(|s| s.slots).sum();
     let reserved = state.turns.values().filter(|turn| {
         let until = match &state.todos.get(&turn.todo) {
             Some(todo) if !turn.completed => {

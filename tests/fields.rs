@@ -104,7 +104,10 @@ fn examples() -> Vec<(&'static str, Value)> {
             "quota.spent",
             json!({"cost_micro":5,"goal":"iris","slots":1,"todo":"T1","tokens":1000,"turn":"U1"}),
         ),
-        ("quota.voided", json!({"goal":"iris","spend":12,"why":"mistake"})),
+        (
+            "quota.voided",
+            json!({"cost_micro":3,"goal":"iris","slots":1,"spend":12,"tokens":2,"turn":"U7","why":"mistake"}),
+        ),
         (
             "state.refreshed",
             json!({"classification":"progress","goal":"iris","next_action":"go on","outcome":"outcome_gap","todo":"T1","turn":"U1"}),

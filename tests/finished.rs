@@ -8,9 +8,9 @@ use std::path::Path;
 
 use kernel::chaos::{Step, steps, take, world};
 use kernel::*;
-use loopx::decide::History;
+use loopx::decide::{History, PastSpend, SpendName};
 use loopx::event::Event;
-use loopx::id::{LedgerId, RequestId, Seq, TodoId};
+use loopx::id::{LedgerId, RequestId, Seq, TodoId, TurnId};
 use loopx::ledger::Ledger;
 use loopx::log::{Cursor, FileLog, Log};
 use loopx::project::history::{Line, thread};
@@ -49,6 +49,21 @@ fn folded(ledger: &Ledger) -> History {
     };
     ledger.replay(ledger.head().seq, note).unwrap();
     history
+}
+
+/// Every spend by both of its names, and two names that mean none, by folding everything.
+fn spends(ledger: &Ledger) -> Vec<(SpendName, Option<PastSpend>)> {
+    let head = ledger.head().seq;
+    let turns = (1..=ledger.state().minted.turns + 1).map(|turn| SpendName::Turn(TurnId(turn)));
+    let records = (0..=head.0 + 1).map(|seq| SpendName::Record(Seq(seq)));
+    let mut past: Vec<(Seq, Vec<Event>)> = Vec::new();
+    ledger.replay(head, &mut |_, entry| past.push((entry.at.seq, entry.events.clone()))).unwrap();
+    let told = |meant: SpendName| {
+        let mut history = History::default();
+        past.iter().for_each(|(seq, events)| history.note_spend(*seq, events, meant));
+        (meant, history.spend)
+    };
+    turns.chain(records).map(told).collect()
 }
 
 /// What an event touches by way of something else, told by the state before its record.
@@ -91,6 +106,10 @@ fn check(world: &World, cuts: &[u64]) -> Result<(), TestCaseError> {
     let todos: Vec<TodoId> = (1..=world.state().minted.todos + 2).map(TodoId).collect();
     let want = folded(&ledger);
     prop_assert_eq!(&ledger.history_of(&todos).unwrap(), &want);
+
+    for (meant, want) in spends(&ledger) {
+        prop_assert_eq!(ledger.spend_of(meant).unwrap(), want, "{:?}", meant);
+    }
 
     let mut names: BTreeSet<String> = BTreeSet::new();
     let mut requests: Vec<(RequestId, Seq)> = Vec::new();

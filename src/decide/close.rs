@@ -19,13 +19,13 @@ pub(super) fn done(context: &Context<'_>, command: &Done) -> Result<Decided, Ref
     let mut draft = context.draft();
     let goal = completion(&mut draft, context, &holder, command.todo, &command.close)?.goal.clone();
     let outcome = command.outcome.unwrap_or(DeliveryOutcome::OutcomeProgress);
-    draft.push(TurnClosed { end: TurnEnd::Done, id: turn_id, outcome: Some(outcome), why: None });
     if outcome.is_accountable() {
         let slots = command.spend.slots.unwrap_or(1);
         draft.push(quota::spending(context, &goal, &holder, (turn_id, command.todo), &command.spend, slots)?);
     } else if command.spend != Spending::default() {
         return Err(Refusal::NotAccountable { turn: turn_id });
     }
+    draft.push(TurnClosed { end: TurnEnd::Done, id: turn_id, outcome: Some(outcome), why: None });
     draft.by(holder.actor)
 }
 

@@ -2,6 +2,7 @@
 //!
 //! The JSON form is `{"command":"todo.add","title":"…"}`; unknown fields are refused.
 
+use super::SpendName;
 use serde::{Deserialize, Serialize};
 
 use crate::decimal::Decimal;
@@ -690,6 +691,16 @@ impl Command {
             Self::GateOpen(c) => c.blocks.clone(),
             Self::EvidenceAdd(EvidenceAdd { about: Subject::Todo(todo), .. }) => vec![*todo],
             _ => Vec::new(),
+        }
+    }
+
+    /// The spend that this command names.
+    #[must_use]
+    pub fn spend(&self) -> Option<SpendName> {
+        match self {
+            Self::QuotaSpendSlot(c) => c.turn.map(SpendName::Turn),
+            Self::QuotaVoidSlot(c) => Some(SpendName::Record(c.spend)),
+            _ => None,
         }
     }
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use crate::event::{Event, LeaseTarget, TodoChange, TodoSpec, goal_end};
+use crate::event::{Event, LeaseTarget, QuotaSpent, TodoChange, TodoSpec, goal_end};
 use crate::id::{Actor, GoalId, Seq, TodoId, TurnId};
 use crate::state::{At, State};
 
@@ -187,14 +187,65 @@ impl Course {
     }
 }
 
+/// How a command names a spend.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SpendName {
+    /// By the turn that it paid for.
+    Turn(TurnId),
+    /// By its record.
+    Record(Seq),
+}
+
+impl SpendName {
+    /// Whether it means this spend.
+    #[must_use]
+    pub fn means(self, seq: Seq, spent: &QuotaSpent) -> bool {
+        match self {
+            Self::Turn(turn) => spent.turn == turn,
+            Self::Record(record) => seq == record,
+        }
+    }
+}
+
+/// A spend that was recorded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PastSpend {
+    /// The record.
+    pub seq: Seq,
+    /// What was spent.
+    pub spent: QuotaSpent,
+    /// Whether it was taken back.
+    pub voided: bool,
+}
+
 /// Finished work that a command names.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct History {
     /// Closed todos.
     pub todos: BTreeMap<TodoId, ClosedTodo>,
+    /// A spend.
+    pub spend: Option<PastSpend>,
 }
 
 impl History {
+    /// Notes the spend that is meant, and its void: called for each record, in order.
+    pub fn note_spend(&mut self, seq: Seq, events: &[Event], meant: SpendName) {
+        for event in events {
+            match event {
+                Event::QuotaSpent(e) if meant.means(seq, e) => {
+                    self.spend = Some(PastSpend { seq, spent: e.clone(), voided: false });
+                }
+                Event::QuotaVoided(e) => {
+                    self.spend
+                        .iter_mut()
+                        .filter(|spend| spend.seq == e.spend)
+                        .for_each(|spend| spend.voided = true);
+                }
+                _ => {}
+            }
+        }
+    }
+
     /// Notes how todos leave the state: called for each record with the state *before* it.
     pub fn note(&mut self, before: &State, at: &At, events: &[Event], wanted: impl Fn(TodoId) -> bool) {
         for event in events {

@@ -21,7 +21,7 @@ use std::collections::BTreeSet;
 
 pub use command::{Caller, Command};
 pub use frontier::{Frontier, Hindrance, Lane};
-pub use history::{ClosedTodo, Closing, History};
+pub use history::{ClosedTodo, Closing, History, PastSpend, SpendName};
 pub use next::{Decision, Mode, PlanCause, Verdict};
 pub use refusal::Refusal;
 

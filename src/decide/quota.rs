@@ -1,7 +1,7 @@
 //! Quota: set, spend once per turn, take back once.
 
 use super::command::{QuotaSetRequest, QuotaSpendSlot, QuotaVoidSlot, Spending};
-use super::{Context, Decided, Refusal, in_range, next, one};
+use super::{Context, Decided, PastSpend, Refusal, in_range, next, one};
 use crate::event::{
     Allowance, DeliveryOutcome, Holder, QuotaSet, QuotaSpent, QuotaVoided, TurnClosed, TurnEnd,
 };
@@ -103,18 +103,18 @@ fn paid_before(context: &Context<'_>, command: &QuotaSpendSlot) -> Result<Decide
     let Some(turn) = command.turn else {
         return Err(command.todo.map_or(Refusal::NoOpenTurn, |todo| Refusal::NoTurn { todo }));
     };
-    let spends = context.state.quotas.values().flat_map(|quota| &quota.spends);
-    let found = spends.into_iter().find(|spend| spend.turn == turn);
-    found.map(|spend| Decided::Already(spend.seq)).ok_or(Refusal::TurnNotOpen { turn })
+    let before = context.history.spend.as_ref().filter(|past| past.spent.turn == turn);
+    before.map(|past| Decided::Already(past.seq)).ok_or(Refusal::TurnNotOpen { turn })
 }
 
 pub(super) fn void(context: &Context<'_>, command: &QuotaVoidSlot) -> Result<Decided, Refusal> {
     let actor = Actor::Owner(context.owner("take a spend back")?);
     let (goal, _) = context.open_goal()?;
-    let quota = context.state.quotas.get(goal);
-    let counts = quota.is_some_and(|quota| quota.spends.iter().any(|s| s.seq == command.spend && !s.voided));
-    if !counts {
+    let past = context.history.spend.as_ref().filter(|past| past.seq == command.spend && !past.voided);
+    let Some(PastSpend { spent, seq, .. }) = past.filter(|past| past.spent.goal == *goal) else {
         return Err(Refusal::SpendNotFound { spend: command.spend });
-    }
-    one(actor, QuotaVoided { goal: goal.clone(), spend: command.spend, why: command.why.clone() })
+    };
+    let QuotaSpent { cost_micro, ref goal, slots, todo: _, tokens, turn } = *spent;
+    let (goal, why) = (goal.clone(), command.why.clone());
+    one(actor, QuotaVoided { cost_micro, goal, slots, spend: *seq, tokens, turn, why })
 }

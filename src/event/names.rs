@@ -98,7 +98,9 @@ impl Event {
             Self::TurnClosed(e) => names.one(&e.id),
             Self::QuotaSet(e) => names.one(&e.goal),
             Self::QuotaSpent(e) => names.two(&e.turn, &e.todo),
-            Self::QuotaVoided(e) => names.two(&e.goal, &format!("#{}", e.spend)),
+            Self::QuotaVoided(e) => {
+                names.all([e.goal.as_str(), &e.turn.to_string(), &format!("#{}", e.spend)])
+            }
             Self::StateRefreshed(e) => {
                 names.one(&e.goal);
                 names.all(e.todo);

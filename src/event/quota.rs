@@ -78,14 +78,24 @@ pub struct QuotaSpent {
     pub turn: TurnId,
 }
 
-/// `quota.voided`: a spend no longer counts.
+/// `quota.voided`: a spend no longer counts. It repeats what was spent, since the state does not keep every spend.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct QuotaVoided {
+    /// Its money.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_micro: Option<u64>,
     /// The goal.
     pub goal: GoalId,
+    /// Its slots.
+    pub slots: u64,
     /// The record of the spend.
     pub spend: Seq,
+    /// Its tokens.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<u64>,
+    /// The turn that it paid for.
+    pub turn: TurnId,
     /// The reason.
     pub why: Text,
 }

@@ -6,9 +6,10 @@ use std::ops::ControlFlow;
 use super::names::{Past, request_key};
 use super::{Entry, Ledger, LedgerError, fold};
 use crate::decide::history::Course;
-use crate::decide::{ClosedTodo, History};
+use crate::decide::{ClosedTodo, History, PastSpend, SpendName};
+use crate::event::Event;
 use crate::hash::Hash;
-use crate::id::{RequestId, Seq, TodoId};
+use crate::id::{RequestId, Seq, TodoId, TurnId};
 use crate::log::{Cursor, LogError, Pick, Visit};
 use crate::snapshot;
 use crate::state::State;
@@ -67,6 +68,27 @@ impl Ledger {
             }
         }
         Ok(history)
+    }
+
+    /// The spend that is meant, if there is one, as far as the fold goes.
+    ///
+    /// # Errors
+    /// As [`Ledger::open`].
+    pub fn spend_of(&mut self, meant: SpendName) -> Result<Option<PastSpend>, LedgerError> {
+        let turn = match meant {
+            SpendName::Turn(turn) if self.state.turns.contains_key(&turn) => None,
+            SpendName::Turn(turn) => Some(turn),
+            SpendName::Record(seq) if seq == Seq::ZERO || seq > self.cursor.seq => None,
+            SpendName::Record(seq) => {
+                self.record(seq)?.and_then(|past| past.events.iter().find_map(paid_for))
+            }
+        };
+        let Some(turn) = turn else { return Ok(None) };
+        let mut history = History::default();
+        for past in self.gather(BTreeSet::from([turn.to_string()]), &mut |_| BTreeSet::new())?.into_values() {
+            history.note_spend(past.at.seq, &past.events, meant);
+        }
+        Ok(history.spend)
     }
 
     fn closed(&mut self, id: TodoId) -> Result<Option<ClosedTodo>, LedgerError> {
@@ -157,4 +179,8 @@ impl Ledger {
     pub fn build_index(&mut self) {
         self.names.build(&*self.log, self.cursor.seq, 1);
     }
+}
+
+fn paid_for(event: &Event) -> Option<TurnId> {
+    if let Event::QuotaSpent(spent) = event { Some(spent.turn) } else { None }
 }

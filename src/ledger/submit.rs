@@ -151,7 +151,10 @@ impl Ledger {
         {
             return self.known(request, known, digest);
         }
-        let history = self.history_of(&submission.command.todos())?;
+        let mut history = self.history_of(&submission.command.todos())?;
+        if let Some(spend) = submission.command.spend() {
+            history.spend = self.spend_of(spend)?;
+        }
         let mut work = Work { env, submission, digest, history, known: None };
         let outcome = self.under_lock(wait, &mut work);
         match outcome {
@@ -263,6 +266,9 @@ impl Work<'_> {
         }
         let named = self.submission.command.todos();
         self.history.note(before, &entry.at, &entry.events, |id| named.contains(&id));
+        if let Some(spend) = self.submission.command.spend() {
+            self.history.note_spend(entry.at.seq, &entry.events, spend);
+        }
     }
 }
 

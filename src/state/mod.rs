@@ -24,7 +24,7 @@ pub use goal::{Awaited, Criterion, Goal, GoalStatus, RunNote};
 pub use hold::{Claim, Lease, ResourceLease};
 pub use lineage::{Lineage, Metric};
 pub use people::{Agent, Owner};
-pub use quota::{DEFAULT_SLOT_MS, DEFAULT_WINDOW_MS, Quota, QuotaSetting, Spend};
+pub use quota::{DEFAULT_SLOT_MS, DEFAULT_WINDOW_MS, Quota, QuotaSetting, Spends};
 pub use todo::{Todo, TodoStatus};
 pub use turn::Turn;
 
@@ -37,7 +37,7 @@ use crate::id::{
 use crate::time::Timestamp;
 
 /// Names this reducer. A snapshot taken by another one is not used. Changes whenever [`State`] or a transition does.
-pub const REDUCER: &str = "loopx-reducer/4";
+pub const REDUCER: &str = "loopx-reducer/5";
 
 /// Where an event stands: the envelope of its record, as far as a transition may see it.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{At, Fold, State};
+use super::{At, Fold, State, entry};
 use crate::event::{Allowance, QuotaSet, QuotaSpent, QuotaVoided};
 use crate::id::{Seq, TurnId};
 use crate::time::Timestamp;
@@ -41,24 +41,48 @@ impl QuotaSetting {
     }
 }
 
-/// One spend inside the window.
+/// Most groups of spends that are kept for a goal.
+const GROUPS_MAX: usize = 512;
+
+/// Spends are put together while the first and the last of a group are at most this part of the window apart. With two
+/// groups in every two parts at most, some 400 are left when there were too many.
+const GROUP_PART: u64 = 200;
+
+/// Neighbouring spends that leave the window together, with the last of them. One spend each, until there are too many.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Spend {
-    /// Its record.
+pub struct Spends {
+    /// The record of the first.
+    pub first_seq: Seq,
+    /// When that was.
+    pub first_ts: Timestamp,
+    /// The record of the last.
     pub seq: Seq,
-    /// When.
+    /// When that was: it counts until a window later.
     pub ts: Timestamp,
-    /// The turn that was paid for.
+    /// The turn that the last one paid for.
     pub turn: TurnId,
-    /// Slots.
+    /// How many spends count.
+    pub spends: u64,
+    /// How many were taken back.
+    pub voided: u64,
+    /// Slots of those that count.
     pub slots: u64,
-    /// Tokens.
+    /// Their tokens.
     pub tokens: u64,
-    /// Money.
+    /// Their money.
     pub cost_micro: u64,
-    /// Whether it was taken back.
-    pub voided: bool,
+}
+
+impl Spends {
+    fn join(&mut self, later: &Self) {
+        (self.seq, self.ts, self.turn) = (later.seq, later.ts, later.turn);
+        self.spends += later.spends;
+        self.voided += later.voided;
+        self.slots += later.slots;
+        self.tokens += later.tokens;
+        self.cost_micro += later.cost_micro;
+    }
 }
 
 /// Setting, window and totals of one goal.
@@ -69,9 +93,10 @@ pub struct Quota {
     pub setting: Option<QuotaSetting>,
     /// The longest window so far: spends are kept as long, so that no change of the window forgets one.
     pub kept_ms: u64,
-    /// Spends that the window may still hold, oldest first.
+    /// Spends that the window may still hold, oldest first. Their number is bounded, however many there were: beyond
+    /// [`GROUPS_MAX`] neighbours are put together, and count a little longer than each would alone, never shorter.
     #[serde(with = "rows")]
-    pub spends: Vec<Spend>,
+    pub groups: Vec<Spends>,
     /// Slots of all time, less voids.
     pub total_slots: u64,
     /// Tokens of all time, less voids.
@@ -80,28 +105,31 @@ pub struct Quota {
     pub total_cost_micro: u64,
 }
 
-/// Spends in a folded state, a row of numbers each: there may be thousands, and every command reads them.
+/// Spends in a folded state, a row of numbers each: every command reads them.
 mod rows {
     use serde::{Deserialize, Deserializer, Serializer};
 
-    use super::{Seq, Spend, Timestamp, TurnId};
+    use super::{Seq, Spends, Timestamp, TurnId};
 
-    type Row = (Seq, i64, u32, u64, u64, u64, bool);
+    type Row = (Seq, i64, Seq, i64, u32, u64, u64, u64, u64, u64);
 
-    pub(super) fn serialize<S: Serializer>(spends: &[Spend], serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(spends.iter().map(|spend| -> Row {
-            let Spend { seq, ts, turn, slots, tokens, cost_micro, voided } = *spend;
-            (seq, ts.as_micros(), turn.0, slots, tokens, cost_micro, voided)
+    pub(super) fn serialize<S: Serializer>(groups: &[Spends], serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(groups.iter().map(|group| -> Row {
+            let Spends { first_seq, first_ts, seq, ts, turn, spends, voided, slots, tokens, cost_micro } =
+                *group;
+            let (first_ts, ts) = (first_ts.as_micros(), ts.as_micros());
+            (first_seq, first_ts, seq, ts, turn.0, spends, voided, slots, tokens, cost_micro)
         }))
     }
 
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Spend>, D::Error> {
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Spends>, D::Error> {
         let rows = Vec::<Row>::deserialize(deserializer)?;
-        let spend = |(seq, ts, turn, slots, tokens, cost_micro, voided)| {
-            let (ts, turn) = (Timestamp::from_micros(ts), TurnId(turn));
-            Spend { seq, ts, turn, slots, tokens, cost_micro, voided }
+        let group = |(first_seq, first_ts, seq, ts, turn, spends, voided, slots, tokens, cost_micro)| {
+            let (first_ts, ts) = (Timestamp::from_micros(first_ts), Timestamp::from_micros(ts));
+            let turn = TurnId(turn);
+            Spends { first_seq, first_ts, seq, ts, turn, spends, voided, slots, tokens, cost_micro }
         };
-        Ok(rows.into_iter().map(spend).collect())
+        Ok(rows.into_iter().map(group).collect())
     }
 }
 
@@ -113,15 +141,16 @@ impl Quota {
     }
 
     /// Spends that count at `now`, oldest first.
-    pub fn counted(&self, now: Timestamp) -> impl Iterator<Item = &Spend> {
+    pub fn counted(&self, now: Timestamp) -> impl Iterator<Item = &Spends> {
         let start = now.minus_ms(self.window_ms());
-        self.spends.iter().filter(move |spend| !spend.voided && (spend.ts > start || start == Timestamp::MIN))
+        let inside = move |group: &&Spends| group.ts > start || start == Timestamp::MIN;
+        self.groups.iter().filter(|group| group.spends > 0).filter(inside)
     }
 
     /// Slots used at `now`.
     #[must_use]
     pub fn spent_slots(&self, now: Timestamp) -> u64 {
-        self.counted(now).map(|spend| spend.slots).sum()
+        self.counted(now).map(|group| group.slots).sum()
     }
 
     /// Slots in a full window; none if nothing limits the goal.
@@ -144,11 +173,43 @@ impl Quota {
             return Some(now);
         }
         let window_ms = self.window_ms();
-        let slides = self.counted(now).map(|spend| spend.ts.plus_ms(window_ms));
+        let slides = self.counted(now).map(|group| group.ts.plus_ms(window_ms));
         let mut ends: Vec<Timestamp> =
             slides.chain(reserved.iter().copied()).filter(|end| *end > now).collect();
         ends.sort_unstable();
         ends.get(ends.partition_point(|end| !fits(*end))).copied()
+    }
+}
+
+impl Quota {
+    fn kept(&self) -> u64 {
+        self.kept_ms.max(DEFAULT_WINDOW_MS)
+    }
+
+    /// Takes note of one more spend, and forgets those that no window can hold any more.
+    fn add(&mut self, spend: Spends) {
+        let start = spend.ts.minus_ms(self.kept());
+        let past = self.groups.partition_point(|group| group.ts < start);
+        self.groups.drain(..past);
+        self.total_slots = self.total_slots.saturating_add(spend.slots);
+        self.total_tokens = self.total_tokens.saturating_add(spend.tokens);
+        self.total_cost_micro = self.total_cost_micro.saturating_add(spend.cost_micro);
+        self.groups.push(spend);
+        if self.groups.len() > GROUPS_MAX {
+            self.put_together();
+        }
+    }
+
+    /// Puts neighbours together, from the oldest on.
+    fn put_together(&mut self) {
+        let part = self.kept() / GROUP_PART;
+        self.groups.dedup_by(|later, group| {
+            let near = later.ts.ms_since(group.first_ts) <= part;
+            if near {
+                group.join(later);
+            }
+            near
+        });
     }
 }
 
@@ -166,38 +227,47 @@ impl State {
     }
 
     pub(super) fn quota_spent(&mut self, at: &At, event: &QuotaSpent) -> Fold {
-        let now = self.now;
-        let quota = self.quotas.entry(event.goal.clone()).or_default();
-        if quota.spends.iter().any(|spend| spend.turn == event.turn) {
+        let turn = entry(&mut self.turns, &event.turn, "open")?;
+        if std::mem::replace(&mut turn.paid, true) {
             return Err(format!("{} was paid for", event.turn));
         }
-        let start = now.minus_ms(quota.kept_ms.max(DEFAULT_WINDOW_MS));
-        let past = quota.spends.partition_point(|spend| spend.ts < start);
-        quota.spends.drain(..past);
-        let spend = Spend {
-            seq: at.seq,
-            ts: now,
+        let (seq, ts) = (at.seq, self.now);
+        self.quotas.entry(event.goal.clone()).or_default().add(Spends {
+            first_seq: seq,
+            first_ts: ts,
+            seq,
+            ts,
             turn: event.turn,
+            spends: 1,
+            voided: 0,
             slots: event.slots,
             tokens: event.tokens.unwrap_or(0),
             cost_micro: event.cost_micro.unwrap_or(0),
-            voided: false,
-        };
-        quota.total_slots += spend.slots;
-        quota.total_tokens += spend.tokens;
-        quota.total_cost_micro += spend.cost_micro;
-        quota.spends.push(spend);
+        });
         Ok(())
     }
 
     pub(super) fn quota_voided(&mut self, event: &QuotaVoided) -> Fold {
         let quota = self.quotas.entry(event.goal.clone()).or_default();
-        let found = quota.spends.iter_mut().find(|spend| spend.seq == event.spend && !spend.voided);
-        let spend = found.ok_or_else(|| format!("#{} holds no spend that counts", event.spend))?;
-        spend.voided = true;
-        quota.total_slots = quota.total_slots.saturating_sub(spend.slots);
-        quota.total_tokens = quota.total_tokens.saturating_sub(spend.tokens);
-        quota.total_cost_micro = quota.total_cost_micro.saturating_sub(spend.cost_micro);
+        let gone = || format!("#{} holds no spend that counts", event.spend);
+        let less = |total: &mut u64, part: u64| {
+            *total = total.checked_sub(part).ok_or_else(gone)?;
+            Fold::Ok(())
+        };
+        let (slots, tokens, cost) = (event.slots, event.tokens.unwrap_or(0), event.cost_micro.unwrap_or(0));
+        less(&mut quota.total_slots, slots)?;
+        less(&mut quota.total_tokens, tokens)?;
+        less(&mut quota.total_cost_micro, cost)?;
+        // A spend that has left every window changes the totals alone.
+        let place = quota.groups.partition_point(|group| group.seq < event.spend);
+        let group = quota.groups.get_mut(place).filter(|group| group.first_seq <= event.spend);
+        if let Some(group) = group {
+            less(&mut group.spends, 1)?;
+            less(&mut group.slots, slots)?;
+            less(&mut group.tokens, tokens)?;
+            less(&mut group.cost_micro, cost)?;
+            group.voided += 1;
+        }
         Ok(())
     }
 }
@@ -206,21 +276,61 @@ impl State {
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_kept_quota_is_the_quota() {
-        let spend = |seq, voided| Spend {
-            seq: Seq(seq),
-            ts: Timestamp::from_micros(1_796_128_496_000_001),
-            turn: TurnId(7),
+    fn spend(number: u64, ts: Timestamp) -> Spends {
+        Spends {
+            first_seq: Seq(number),
+            first_ts: ts,
+            seq: Seq(number),
+            ts,
+            turn: TurnId(u32::try_from(number).unwrap()),
+            spends: 1,
+            voided: 0,
             slots: 1,
             tokens: 120_000,
             cost_micro: 3,
-            voided,
-        };
-        let quota =
-            Quota { spends: vec![spend(8, false), spend(9, true)], total_slots: 1, ..Quota::default() };
+        }
+    }
+
+    #[test]
+    fn a_kept_quota_is_the_quota() {
+        let ts = Timestamp::from_micros(1_796_128_496_000_001);
+        let quota = Quota { groups: vec![spend(8, ts), spend(9, ts)], total_slots: 1, ..Quota::default() };
         let kept = serde_json::to_string(&quota).unwrap();
-        assert!(kept.contains("[8,1796128496000001,7,1,120000,3,false]"), "{kept}");
+        assert!(kept.contains("[8,1796128496000001,8,1796128496000001,8,1,0,1,120000,3]"), "{kept}");
         assert_eq!(serde_json::from_str::<Quota>(&kept).unwrap(), quota);
+    }
+
+    #[test]
+    fn a_hundred_thousand_spends_a_day_take_a_bounded_place_and_are_never_given_back_early() {
+        let mut quota = Quota::default();
+        let step_ms = DEFAULT_WINDOW_MS / 100_000;
+        let at = |number: u64| Timestamp::from_micros(1_796_128_496_000_000).plus_ms(number * step_ms);
+        for number in 1..=250_000 {
+            quota.add(spend(number, at(number)));
+            assert!(quota.groups.len() <= GROUPS_MAX);
+            if number % 10_007 == 0 {
+                let exact = number.min(DEFAULT_WINDOW_MS.div_ceil(step_ms));
+                let spent = quota.spent_slots(at(number));
+                // A group counts for at most one part of the window longer than its first spend would.
+                assert!(
+                    (exact..=exact + exact / GROUP_PART + 1).contains(&spent),
+                    "{spent} of {exact} at {number}"
+                );
+            }
+        }
+        assert_eq!(quota.total_slots, 250_000);
+    }
+
+    #[test]
+    fn few_spends_are_counted_one_by_one() {
+        let mut quota = Quota::default();
+        let at = |number: u64| Timestamp::from_micros(1_796_128_496_000_000).plus_ms(number);
+        for number in 1..=GROUPS_MAX as u64 {
+            quota.add(spend(number, at(number)));
+        }
+        assert_eq!(quota.groups.len(), GROUPS_MAX);
+        for gone in 0..=GROUPS_MAX as u64 {
+            assert_eq!(quota.spent_slots(at(gone).plus_ms(DEFAULT_WINDOW_MS)), GROUPS_MAX as u64 - gone);
+        }
     }
 }

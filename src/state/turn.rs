@@ -27,6 +27,8 @@ pub struct Turn {
     pub completed: bool,
     /// When its lease would have expired, once its todo was completed: a slot is kept for it until then.
     pub pay_by: Option<Timestamp>,
+    /// Whether it was paid for, which is the last that happens to it.
+    pub paid: bool,
     /// What it brought, once it says.
     pub outcome: Option<DeliveryOutcome>,
 }
@@ -68,6 +70,7 @@ impl State {
             since: at.ts,
             completed: false,
             pay_by: None,
+            paid: false,
             outcome: None,
         };
         self.turns.insert(event.id, turn);

@@ -6,7 +6,7 @@ use loopx::ledger::{Entry, Ledger};
 use loopx::project::escape::terminal;
 use loopx::project::history::{Line, thread};
 use loopx::project::status;
-use loopx::state::{Quota, State};
+use loopx::state::{Quota, Spends, State};
 use loopx::time::Timestamp;
 use serde_json::{Value, json};
 
@@ -94,9 +94,9 @@ pub fn quota_status(session: &Session<'_>) -> Result<Output, Failure> {
     let goal = goal_of(session, state)?;
     let quota = state.quotas.get(&goal);
     let numbers = decision::quota_keys(quota, now);
-    let spends: Vec<_> = quota.map(|quota| quota.spends.iter().collect()).unwrap_or_default();
+    let spends = quota.map(|quota| quota.groups.as_slice()).unwrap_or_default();
     let counted: Vec<Seq> =
-        quota.map(|quota| quota.counted(now).map(|spend| spend.seq).collect()).unwrap_or_default();
+        quota.map(|quota| quota.counted(now).map(|group| group.seq).collect()).unwrap_or_default();
     let used = quota.map_or(0, |quota| quota.spent_slots(now));
     let mut text =
         match (quota.and_then(|quota| quota.setting.as_ref()), quota.and_then(Quota::allowed_slots)) {
@@ -104,19 +104,8 @@ pub fn quota_status(session: &Session<'_>) -> Result<Output, Failure> {
             (Some(_), None) => format!("{goal}  {} spent, unlimited\n", count(used, "slot")),
             (Some(_), Some(allowed)) => format!("{goal}  {used} of {allowed} slots spent\n"),
         };
-    for spend in &spends {
-        let mark = match (spend.voided, counted.contains(&spend.seq)) {
-            (true, _) => "voided",
-            (false, true) => "counts",
-            (false, false) => "out of the window",
-        };
-        text.push_str(&format!(
-            "  #{}  {}  {}  {mark}, {}\n",
-            spend.seq,
-            spend.turn,
-            count(spend.slots, "slot"),
-            when(spend.ts, now)
-        ));
+    for group in spends {
+        text.push_str(&spent_line(group, counted.contains(&group.seq), now));
     }
     let free_at = quota.and_then(|quota| quota.free_at(1, now, &[]));
     let output = Output::text(text)
@@ -126,6 +115,23 @@ pub fn quota_status(session: &Session<'_>) -> Result<Output, Failure> {
         .with("free_at", value(&free_at))
         .with("goal", goal.to_string());
     Ok(headed(output, &ledger))
+}
+
+/// One spend, or neighbouring ones that leave the window together.
+fn spent_line(group: &Spends, counts: bool, now: Timestamp) -> String {
+    let (seq, slots) = (group.seq, count(group.slots, "slot"));
+    let mark = match (group.spends, counts) {
+        (0, _) => "voided",
+        (_, true) => "counts",
+        (_, false) => "out of the window",
+    };
+    let when = when(group.ts, now);
+    if group.first_seq == seq {
+        format!("  #{seq}  {}  {slots}  {mark}, {when}\n", group.turn)
+    } else {
+        let spends = count(group.spends, "spend");
+        format!("  #{} to #{seq}  {spends}  {slots}  {mark}, the last {when}\n", group.first_seq)
+    }
 }
 
 /// `status`
