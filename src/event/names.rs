@@ -22,6 +22,11 @@ impl Names {
         self.one(second);
     }
 
+    fn three(&mut self, first: &impl ToString, second: &impl ToString, third: &impl ToString) {
+        self.two(first, second);
+        self.one(third);
+    }
+
     fn all<T: ToString>(&mut self, ids: impl IntoIterator<Item = T>) {
         self.0.extend(ids.into_iter().map(|id| id.to_string()));
     }
@@ -45,10 +50,7 @@ impl Event {
             Self::GoalResumed(e) => names.one(&e.goal),
             Self::GoalCompleted(e) => names.one(&e.goal),
             Self::GoalAbandoned(e) => names.one(&e.goal),
-            Self::AcceptanceMet(e) => {
-                names.two(&e.goal, &e.criterion);
-                names.one(&e.evidence);
-            }
+            Self::AcceptanceMet(e) => names.three(&e.goal, &e.criterion, &e.evidence),
             Self::AcceptanceReopened(e) => names.two(&e.goal, &e.criterion),
             Self::TodoAdded(e) => {
                 names.two(&e.id, &e.goal);
@@ -74,33 +76,22 @@ impl Event {
             Self::GateWithdrawn(e) => names.one(&e.id),
             Self::ClaimTaken(e) => names.two(&e.todo, &e.holder.actor.name()),
             Self::ClaimReleased(e) => names.one(&e.todo),
-            Self::ClaimHandedOver(e) => {
-                names.one(&e.todo);
-                names.two(&e.from.actor.name(), &e.to.actor.name());
-            }
+            Self::ClaimHandedOver(e) => names.three(&e.todo, &e.from.actor.name(), &e.to.actor.name()),
             Self::LeaseGranted(e) => names.one(&target(&e.on)),
             Self::LeaseRenewed(e) => names.one(&target(&e.on)),
             Self::LeaseReleased(e) => names.one(&target(&e.on)),
-            Self::LeaseTakenOver(e) => {
-                names.one(&target(&e.on));
-                names.two(&e.from.actor.name(), &e.to.actor.name());
-            }
+            Self::LeaseTakenOver(e) => names.three(&target(&e.on), &e.from.actor.name(), &e.to.actor.name()),
             Self::EvidenceRecorded(e) => {
                 names.two(&e.id, &e.about.name());
                 names.all(e.metric.iter().map(|row| row.trial));
             }
             Self::EvidenceInvalidated(e) => names.one(&e.id),
             Self::EvidenceSuperseded(e) => names.two(&e.id, &e.by),
-            Self::TurnOpened(e) => {
-                names.two(&e.id, &e.todo);
-                names.one(&e.holder.actor.name());
-            }
+            Self::TurnOpened(e) => names.three(&e.id, &e.todo, &e.holder.actor.name()),
             Self::TurnClosed(e) => names.one(&e.id),
             Self::QuotaSet(e) => names.one(&e.goal),
             Self::QuotaSpent(e) => names.two(&e.turn, &e.todo),
-            Self::QuotaVoided(e) => {
-                names.all([e.goal.as_str(), &e.turn.to_string(), &format!("#{}", e.spend)])
-            }
+            Self::QuotaVoided(e) => names.three(&e.goal, &e.turn, &format!("#{}", e.spend)),
             Self::StateRefreshed(e) => {
                 names.one(&e.goal);
                 names.all(e.todo);
