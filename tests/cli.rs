@@ -246,6 +246,7 @@ macro_rules! scripts {
 }
 
 scripts! {
+    monitors
     newcomer
     by_hand
     gates

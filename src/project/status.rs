@@ -52,9 +52,13 @@ pub struct Status<'a> {
 pub fn status<'a>(state: &'a State, id: &'a GoalId, goal: &'a Goal, now: Timestamp) -> Status<'a> {
     // A reader that holds nothing and can do everything an agent can: what hinders it hinders everyone.
     let reader = Holder { actor: Actor::System, session: None };
-    let capabilities: BTreeSet<_> =
-        state.todos.values().flat_map(|todo| todo.spec.requires.iter().cloned()).collect();
-    let lane = Lane { goal: id, holder: &reader, capabilities: &capabilities, now };
+    let capabilities: BTreeSet<_> = state
+        .todos
+        .values()
+        .flat_map(|todo| todo.spec.requires.iter().chain(&todo.spec.buildable).cloned())
+        .collect();
+    let granted: Vec<_> = state.agents.values().flat_map(|agent| agent.granted.iter().cloned()).collect();
+    let lane = Lane { goal: id, holder: &reader, capabilities: &capabilities, granted: &granted, now };
     let frontier = frontier(state, &lane);
     let person = |todo: &Todo| todo.spec.class == TodoClass::UserAction;
     let todo = |id: &TodoId| state.todos.get(id).map(|todo| (*id, todo));

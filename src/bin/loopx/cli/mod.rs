@@ -150,6 +150,9 @@ pub enum Top {
     /// Owners: humans who decide
     #[command(subcommand)]
     Owner(Owner),
+    /// Monitors: what is looked at again and again
+    #[command(subcommand)]
+    Monitor(Monitor),
     /// What needs you, what runs, what waits until when, what it cost
     Status,
     /// Who did what, when, on which evidence

@@ -1,11 +1,11 @@
-//! A decision: in one line for an agent, in LoopX's shape for its scripts, and with its trace for whoever asks why.
+//! A decision: in one line for an agent, and with its trace for whoever asks why.
 
 use loopx::decide::{Decision, Mode, PlanCause, Verdict};
 use loopx::event::Event;
-use loopx::id::{GateId, TodoId, TurnId};
+use loopx::id::{CapabilityId, GateId, TodoId, TurnId};
 use loopx::ledger::Committed;
 use loopx::project::escape::terminal;
-use loopx::state::{GoalStatus, Quota, State};
+use loopx::state::{GoalStatus, State};
 use loopx::time::{DurationMs, Timestamp};
 use serde_json::{Map, Value, json};
 
@@ -15,7 +15,7 @@ use crate::failure::{exit, when};
 /// The exit code of `next --exit-code`.
 pub const fn exit_code(verdict: &Verdict) -> u8 {
     match verdict {
-        Verdict::Run { .. } => exit::DONE,
+        Verdict::Run { .. } | Verdict::Poll { .. } => exit::DONE,
         Verdict::Wait => exit::WAIT,
         Verdict::Ask { .. } => exit::ASK,
         Verdict::Plan { .. } => exit::PLAN,
@@ -86,23 +86,48 @@ fn run_lines(voice: &Voice, state: &State, id: TodoId, turn: Option<TurnId>, now
 /// A decision that appended nothing.
 pub fn quiet(voice: &Voice, state: &State, decision: &Decision) -> Output {
     let mut out = match &decision.verdict {
-        Verdict::Run { todo, turn, .. } => run_lines(voice, state, *todo, *turn, decision.now),
-        Verdict::Ask { gates, user_actions } => ask_lines(voice, state, decision, gates, user_actions),
+        Verdict::Run { todo, turn, repair, .. } => {
+            let repair =
+                repair.as_ref().map(|repair| format!("  first  {}\n", terminal(&repair.to_string())));
+            run_lines(voice, state, *todo, *turn, decision.now) + &repair.unwrap_or_default()
+        }
+        Verdict::Poll { todo } => poll_lines(voice, state, *todo),
+        Verdict::Ask { gates, user_actions, grants } => {
+            let asked = gate_lines(voice, state, decision, gates)
+                + &person_lines(voice, state, decision, user_actions, grants);
+            if asked.is_empty() { "ASK a person\n".to_owned() } else { asked }
+        }
         Verdict::Plan { cause } => plan_lines(voice, cause),
         Verdict::Wait => wait_line(voice, state, decision),
         Verdict::Done => format!("DONE goal {} is finished\n", decision.goal),
     };
     let asked: &[GateId] = match &decision.verdict {
         Verdict::Ask { gates, .. } => gates,
-        Verdict::Run { .. } | Verdict::Plan { .. } | Verdict::Wait | Verdict::Done => &[],
+        Verdict::Run { .. } | Verdict::Poll { .. } | Verdict::Plan { .. } | Verdict::Wait | Verdict::Done => {
+            &[]
+        }
     };
     for gate in decision.questions.iter().filter(|gate| !asked.contains(gate)) {
         out.push_str(&format!("  open question {gate}  {}\n", question(state, *gate)));
     }
     let mut keys = match &decision.verdict {
         Verdict::Run { todo, turn, .. } => run_keys(voice, state, *todo, *turn),
-        Verdict::Ask { .. } | Verdict::Plan { .. } | Verdict::Wait | Verdict::Done => Map::new(),
+        Verdict::Poll { .. } | Verdict::Ask { .. } | Verdict::Plan { .. } | Verdict::Wait | Verdict::Done => {
+            Map::new()
+        }
     };
+    if let Verdict::Run { repair: Some(repair), .. } = &decision.verdict {
+        keys.insert("repair".to_owned(), repair.to_string().into());
+    }
+    if let Verdict::Poll { todo } = &decision.verdict {
+        let found = state.todos.get(todo);
+        let monitor = found.and_then(|todo| todo.spec.monitor.as_ref());
+        let title = found.map(|todo| &todo.spec.title);
+        keys.insert("monitor".to_owned(), json!({"id": todo, "title": title, "watch": value(&monitor)}));
+    }
+    if let Verdict::Ask { grants, .. } = &decision.verdict {
+        keys.insert("grants".to_owned(), value(grants));
+    }
     keys.insert("verdict".to_owned(), decision.verdict.word().into());
     keys.insert("mode".to_owned(), decision.mode.word().into());
     keys.insert("wake".to_owned(), value(&decision.wake));
@@ -127,13 +152,22 @@ fn questions(state: &State, gates: &[GateId]) -> Value {
     Value::Array(gates.iter().filter_map(one).collect())
 }
 
-fn ask_lines(
-    voice: &Voice,
-    state: &State,
-    decision: &Decision,
-    gates: &[GateId],
-    user_actions: &[TodoId],
-) -> String {
+fn poll_lines(voice: &Voice, state: &State, id: TodoId) -> String {
+    let Some(todo) = state.todos.get(&id) else { return format!("RUN {id}\n") };
+    let target =
+        todo.spec.monitor.as_ref().map(|monitor| terminal(monitor.target.as_str())).unwrap_or_default();
+    format!(
+        "RUN {id}  {}  monitor, look and change nothing\n  watch {target}\n  then  {}\n",
+        terminal(todo.spec.title.as_str()),
+        voice.command(&poll_command(id)),
+    )
+}
+
+fn poll_command(id: TodoId) -> String {
+    format!("monitor poll {id} --result \"TEXT\"")
+}
+
+fn gate_lines(voice: &Voice, state: &State, decision: &Decision, gates: &[GateId]) -> String {
     let mut out = String::new();
     for id in gates {
         let Some(gate) = state.gates.get(id) else { continue };
@@ -151,11 +185,29 @@ fn ask_lines(
             voice.owner(&format!("gate decide {id} {answer} --why \"...\"")),
         ));
     }
+    out
+}
+
+fn person_lines(
+    voice: &Voice,
+    state: &State,
+    decision: &Decision,
+    user_actions: &[TodoId],
+    grants: &[(TodoId, CapabilityId)],
+) -> String {
+    let mut out = String::new();
     for id in user_actions {
         let title = state.todos.get(id).map(|todo| terminal(todo.spec.title.as_str())).unwrap_or_default();
         out.push_str(&format!("ASK {id}  {title}  only a person can do it\n"));
     }
-    if out.is_empty() { "ASK a person\n".to_owned() } else { out }
+    for (id, capability) in grants {
+        let title = state.todos.get(id).map(|todo| terminal(todo.spec.title.as_str())).unwrap_or_default();
+        let grant =
+            format!("agent grant {} --capability {capability} --why \"...\"", decision.holder.actor.name());
+        out.push_str(&format!("ASK {id}  {title}  needs {capability}, which only an owner grants\n"));
+        out.push_str(&format!("  {}\n", voice.owner(&grant)));
+    }
+    out
 }
 
 fn plan_lines(voice: &Voice, cause: &PlanCause) -> String {
@@ -181,6 +233,27 @@ fn plan_lines(voice: &Voice, cause: &PlanCause) -> String {
             let explain = voice.command("ready --explain");
             let reopen = voice.command(&format!("todo reopen {first} --why \"...\""));
             (format!("{} stuck", list(&stuck)), format!("{explain}\n  or    {reopen}"))
+        }
+        PlanCause::Resumable { todos } => {
+            let names: Vec<String> = todos.iter().map(ToString::to_string).collect();
+            let first = names.first().cloned().unwrap_or_default();
+            let reopen = voice.command(&format!("todo reopen {first} --why \"...\""));
+            let cancel = voice.command(&format!("todo cancel {first} --why \"...\""));
+            (
+                format!("what {} was put off for has happened", list(&names)),
+                format!("{reopen}\n  or    {cancel}"),
+            )
+        }
+        PlanCause::Fruitless { todo, times } => {
+            let block = voice.command(&format!("todo block {todo} --why \"...\""));
+            let what = format!(
+                "{todo} was tried {times} times in a row and brought nothing new: plan it differently"
+            );
+            (what, format!("{}\n  or    {block}", voice.command("add \"...\"")))
+        }
+        PlanCause::OutcomeFloor { turns } => {
+            let what = format!("{turns} turns in a row brought no progress: only recovery may run");
+            (what, voice.command("add \"...\" --action recovery"))
         }
     };
     format!("PLAN {what}\n  then  {then}\n")
@@ -218,124 +291,36 @@ fn wait_line(voice: &Voice, state: &State, decision: &Decision) -> String {
 }
 
 /// The commands that make sense now, complete.
-fn next_commands(voice: &Voice, decision: &Decision) -> Vec<String> {
+pub fn next_commands(voice: &Voice, decision: &Decision) -> Vec<String> {
     match &decision.verdict {
         Verdict::Run { .. } => vec![voice.command("next")],
+        Verdict::Poll { todo } => vec![voice.command(&poll_command(*todo))],
+        Verdict::Ask { gates, grants, .. } if gates.is_empty() => {
+            let agent = decision.holder.actor.name();
+            let grant = |capability| format!("agent grant {agent} --capability {capability} --why \"...\"");
+            grants.iter().map(|(_, capability)| voice.owner(&grant(capability))).collect()
+        }
         Verdict::Ask { gates, .. } => {
             gates.iter().map(|gate| voice.command(&format!("gate show {gate}"))).collect()
         }
         Verdict::Plan { cause: PlanCause::Accepted } => vec![voice.command("goal complete --why \"...\"")],
         Verdict::Plan { cause: PlanCause::Empty { .. } } => vec![voice.command("add \"...\"")],
-        Verdict::Plan { cause: PlanCause::Stuck { .. } } => vec![voice.command("ready --explain")],
+        Verdict::Plan { cause: PlanCause::Stuck { .. } | PlanCause::Resumable { .. } } => {
+            vec![voice.command("ready --explain")]
+        }
+        Verdict::Plan { cause: PlanCause::Fruitless { .. } } => vec![voice.command("add \"...\"")],
+        Verdict::Plan { cause: PlanCause::OutcomeFloor { .. } } => {
+            vec![voice.command("add \"...\" --action recovery")]
+        }
         Verdict::Wait | Verdict::Done => Vec::new(),
     }
 }
 
 /// The rules that were tried, one a line.
 pub fn trace_lines(decision: &Decision) -> String {
-    let line = |tried: &loopx::decide::next::Tried| {
+    let line = |tried: &loopx::decide::decision::Tried| {
         let mark = if tried.passed { "yes" } else { "no " };
         format!("  {:>2} {mark} {}  {}\n", tried.row, tried.rule, terminal(&tried.facts.join(", ")))
     };
     decision.trace.iter().map(line).collect()
-}
-
-/// `quota should-run`: LoopX's packet, with our verdict beside it.
-pub fn should_run(voice: &Voice, state: &State, decision: &Decision, detail: bool) -> Output {
-    let mut output = quiet(voice, state, decision);
-    let run = matches!(decision.verdict, Verdict::Run { .. });
-    let action = !decision.questions.is_empty() || !decision.user_actions.is_empty();
-    let selected = match &decision.verdict {
-        Verdict::Run { todo, .. } => {
-            let title = state.todos.get(todo).map(|todo| &todo.spec.title);
-            json!({"todo_id": todo, "title": title})
-        }
-        Verdict::Ask { .. } | Verdict::Plan { .. } | Verdict::Wait | Verdict::Done => Value::Null,
-    };
-    let mut quota = quota_keys(state.quotas.get(&decision.goal), decision.now);
-    if decision.mode == Mode::QuotaThrottled {
-        // Slots that open turns of others may still spend are used up too.
-        quota.as_object_mut().and_then(|quota| quota.insert("state".to_owned(), "throttled".into()));
-    }
-    let commands = next_commands(voice, decision);
-    let contract = json!({
-        "mode": decision.mode.word(),
-        "user_channel": {"action_required": action, "notify": action, "todos": decision.user_actions},
-        "agent_channel": {
-            "must_attempt": run, "delivery_allowed": run,
-            "quiet_noop_allowed": matches!(decision.verdict, Verdict::Wait | Verdict::Done),
-            "primary_action": commands.first(),
-        },
-        "cli_channel": {
-            "next_cli_actions": commands, "spend_allowed_now": false, "spend_after_validation": run,
-            "spend_policy": "once per turn, with an accountable outcome",
-        },
-    });
-    let cadence = decision.mode.cadence_minutes();
-    let head = json!([decision.mode.word(), selected, decision.questions]);
-    let token = loopx::hash::Hash::blob(head.to_string().as_bytes()).short();
-    let keys = [
-        ("should_run", json!(run)),
-        ("decision", json!(decision.verdict.word().to_lowercase())),
-        ("reason", json!(reason(decision))),
-        ("effective_action", json!(decision.mode.word())),
-        ("selected_todo", selected),
-        ("interaction_contract", contract),
-        (
-            "scheduler_hint",
-            json!({
-                "action": if cadence.is_empty() { "stop" } else { "continue" },
-                "cadence_class": decision.mode.word(), "cadence_minutes": cadence, "reset_token": token,
-            }),
-        ),
-        ("quota", quota),
-    ];
-    for (key, value) in keys {
-        output.keys.insert(key.to_owned(), value);
-    }
-    output.keys.remove("next_commands");
-    if detail {
-        output.keys.insert("trace".to_owned(), value(&decision.trace));
-        output.text.push_str(&trace_lines(decision));
-    } else {
-        output.keys.remove("questions");
-        let deciding = decision.trace.last();
-        output.keys.insert("trace".to_owned(), value(&deciding));
-    }
-    output
-}
-
-/// The fact that decided, in words.
-fn reason(decision: &Decision) -> String {
-    let Some(last) = decision.trace.last() else { return String::new() };
-    if last.facts.is_empty() {
-        last.rule.to_owned()
-    } else {
-        format!("{}: {}", last.rule, last.facts.join(", "))
-    }
-}
-
-/// The numbers of a quota.
-pub fn quota_keys(quota: Option<&Quota>, now: Timestamp) -> Value {
-    let setting = quota.and_then(|quota| quota.setting.as_ref());
-    let allowed = quota.and_then(Quota::allowed_slots);
-    let spent = quota.map_or(0, |quota| quota.spent_slots(now));
-    let state = match (setting, allowed) {
-        (None, _) => "not_set",
-        (Some(_), None) => "unlimited",
-        (Some(_), Some(0)) => "zero",
-        (Some(_), Some(allowed)) if spent >= allowed => "throttled",
-        (Some(_), Some(_)) => "available",
-    };
-    let window_ms = quota.map_or(loopx::state::DEFAULT_WINDOW_MS, Quota::window_ms);
-    let slot_ms = setting.map_or(loopx::state::DEFAULT_SLOT_MS, |setting| setting.slot_ms);
-    let compute = setting.and_then(|setting| match setting.allowance {
-        loopx::event::Allowance::Share { milli } => Some(format!("{}.{:03}", milli / 1_000, milli % 1_000)),
-        loopx::event::Allowance::Unlimited | loopx::event::Allowance::Slots { .. } => None,
-    });
-    json!({
-        "compute": compute, "window_hours": window_ms / 3_600_000, "window_ms": window_ms,
-        "slot_minutes": slot_ms / 60_000, "slot_ms": slot_ms, "allowed_slots": allowed, "spent_slots": spent,
-        "state": state,
-    })
 }

@@ -6,7 +6,7 @@ use loopx::state::{GoalStatus, State};
 use loopx::time::{DurationMs, Timestamp};
 use serde_json::{Value, json};
 
-use super::decision::quota_keys;
+use super::packet::quota_keys;
 use super::{Voice, count, cut, value};
 
 /// Rows of each section before it is cut.
