@@ -515,6 +515,23 @@ commands! {
         #[serde(default)]
         todo: Option<TodoId>,
     }
+    /// Sets what a goal, or one agent, may use in all; owners only.
+    "quota.budget" QuotaBudgetRequest {
+        /// The agent, if it is not the goal's.
+        #[serde(default)]
+        on_agent: Option<AgentId>,
+        /// Tokens; not limited if absent.
+        #[serde(default)]
+        tokens: Option<u64>,
+        /// Money, in millionths; not limited if absent.
+        #[serde(default)]
+        cost_micro: Option<u64>,
+        /// Time of turns, in milliseconds; not limited if absent.
+        #[serde(default)]
+        wall_ms: Option<u64>,
+        /// The reason.
+        why: Text,
+    }
     /// Takes a spend back; owners only.
     "quota.void-slot" QuotaVoidSlot {
         /// The record of the spend.

@@ -110,6 +110,7 @@ pub fn decide(context: &Context<'_>, command: &Command) -> Result<Decided, Refus
         Command::MonitorPoll(c) => monitor::poll(context, c),
         Command::RefreshState(c) => turn::refresh(context, c),
         Command::QuotaSetRequest(c) => quota::set(context, c),
+        Command::QuotaBudgetRequest(c) => quota::budget(context, c),
         Command::QuotaSpendSlot(c) => quota::spend(context, c),
         Command::QuotaVoidSlot(c) => quota::void(context, c),
         Command::LineageMetric(c) => lineage::metric(context, c),

@@ -145,6 +145,8 @@ events! {
     "turn.closed" => TurnClosed,
     /// A goal's quota was set.
     "quota.set" => QuotaSet,
+    /// What a goal or an agent may use in all was set.
+    "quota.budgeted" => QuotaBudgeted,
     /// A turn was paid for.
     "quota.spent" => QuotaSpent,
     /// A spend was taken back.

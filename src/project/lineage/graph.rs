@@ -222,6 +222,7 @@ impl Graph {
             | Event::TurnClosed(_)
             | Event::QuotaSet(_)
             | Event::QuotaSpent(_)
+            | Event::QuotaBudgeted(_)
             | Event::QuotaVoided(_)
             | Event::MonitorPolled(_)
             | Event::StateRefreshed(_) => Ok(()),

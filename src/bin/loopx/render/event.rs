@@ -1,6 +1,6 @@
 //! One event as a short sentence.
 
-use loopx::event::{Allowance, Continuation, Event, GateOutcome, GoalChange, ResumeWhen, TodoChange};
+use loopx::event::{Allowance, Continuation, Event, GateOutcome, GoalChange, TodoChange};
 use loopx::project::escape::terminal;
 use loopx::text::Text;
 
@@ -73,6 +73,7 @@ pub fn sentence(event: &Event) -> String {
         | Event::EvidenceInvalidated(_)
         | Event::EvidenceSuperseded(_)
         | Event::QuotaSet(_)
+        | Event::QuotaBudgeted(_)
         | Event::QuotaSpent(_)
         | Event::QuotaVoided(_) => account(event),
         Event::MetricDefined(_)
@@ -105,8 +106,7 @@ fn todo(event: &Event) -> String {
         Event::TodoDeferred(e) => {
             let until = match (e.until, e.when) {
                 (Some(at), _) => format!("until {at}"),
-                (None, Some(ResumeWhen::Todo(todo))) => format!("until {todo} is closed"),
-                (None, Some(ResumeWhen::Gate(gate))) => format!("until {gate} is closed"),
+                (None, Some(when)) => format!("until {when} is closed"),
                 (None, None) => "until it is reopened".to_owned(),
             };
             format!("{} deferred {until}: {}", e.id, quoted(&e.why))
@@ -228,6 +228,17 @@ fn account(event: &Event) -> String {
                 let window = loopx::time::DurationMs(e.window_ms);
                 format!("quota of {} set to {allowance} in {window}: {}", e.goal, quoted(&e.why))
             }
+        }
+        Event::QuotaBudgeted(e) => {
+            let goal = e.goal.iter().map(|goal| format!("goal {goal}"));
+            let whose: Vec<String> =
+                goal.chain(e.agent.iter().map(|agent| format!("agent {agent}"))).collect();
+            format!(
+                "budget of {}: {}; {}",
+                whose.join(", "),
+                super::packet::budget(&e.budget),
+                quoted(&e.why)
+            )
         }
         Event::QuotaSpent(e) => {
             format!("{} spent for {} on {}", count(e.slots, "slot"), e.turn, e.todo)

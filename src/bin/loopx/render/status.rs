@@ -6,7 +6,7 @@ use loopx::state::{GoalStatus, State};
 use loopx::time::{DurationMs, Timestamp};
 use serde_json::{Value, json};
 
-use super::packet::quota_keys;
+use super::packet::{money, quota_keys};
 use super::{Voice, count, cut, value};
 
 /// Rows of each section before it is cut.
@@ -125,14 +125,17 @@ fn spent(status: &Status<'_>, now: Timestamp) -> String {
         (Some(_), None) => format!("unlimited, {} spent in {window}", count(spent, "slot")),
         (Some(_), Some(allowed)) => format!("{spent} of {allowed} slots in {window}"),
     };
-    let tokens =
-        if quota.total_tokens > 0 { format!("; {} tokens", quota.total_tokens) } else { String::new() };
-    let cost = if quota.total_cost_micro > 0 {
-        format!("; {}.{:06} spent", quota.total_cost_micro / 1_000_000, quota.total_cost_micro % 1_000_000)
-    } else {
-        String::new()
-    };
-    format!("{slots}{tokens}{cost}")
+    let of = |limit: Option<String>| limit.map(|limit| format!(" of {limit}")).unwrap_or_default();
+    let (total, budget) = (quota.total, quota.budget);
+    let tokens = (total.tokens > 0 || budget.tokens.is_some())
+        .then(|| format!("; {}{} tokens", total.tokens, of(budget.tokens.map(|limit| limit.to_string()))));
+    let cost = (total.cost_micro > 0 || budget.cost_micro.is_some())
+        .then(|| format!("; cost {}{}", money(total.cost_micro), of(budget.cost_micro.map(money))));
+    let wall = budget
+        .wall_ms
+        .map(|limit| format!("; {} of {} of turns", DurationMs(total.wall_ms), DurationMs(limit)));
+    let more: String = [tokens, cost, wall].into_iter().flatten().collect();
+    format!("{slots}{more}")
 }
 
 /// The same for programs; lists are complete.
@@ -174,7 +177,7 @@ pub fn json(state: &State, status: &Status<'_>, now: Timestamp) -> Value {
         },
         "quota": quota_keys(status.quota, now),
         "spent": status.quota.map(|quota| {
-            json!({"slots": quota.total_slots, "tokens": quota.total_tokens, "cost_micro": quota.total_cost_micro})
+            json!({"slots": quota.total.slots, "tokens": quota.total.tokens, "cost_micro": quota.total.cost_micro})
         }),
         "now": now,
     })
