@@ -55,7 +55,7 @@ fn examples() -> Vec<(&'static str, Value)> {
         ],"id":"T1"}),
         ),
         ("todo.blocked", json!({"id":"T1","why":"no data"})),
-        ("todo.deferred", json!({"id":"T1","when":"G1","why":"later"})),
+        ("todo.deferred", json!({"id":"T1","until":late,"when":"G1","why":"later"})),
         ("todo.deferred", json!({"id":"T1","until":early,"when":"T2","why":"later"})),
         (
             "todo.reopened",
