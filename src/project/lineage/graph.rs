@@ -195,6 +195,7 @@ impl Graph {
             | Event::LedgerRecovered(_)
             | Event::LedgerSealed(_)
             | Event::AgentRegistered(_)
+            | Event::SecretAllowed(_)
             | Event::AgentChanged(_)
             | Event::AgentRetired(_)
             | Event::OwnerRegistered(_)
