@@ -81,8 +81,11 @@ impl Ledger {
     fn prepare(&mut self, submissions: &[Submission]) -> Result<Plan, SubmitError> {
         self.refresh()?;
         let digests = submissions.iter().map(Submission::digest).collect::<Result<_, _>>()?;
-        let wanted: BTreeSet<String> =
-            submissions.iter().filter_map(|submission| submission.request.as_ref()).map(request_key).collect();
+        let wanted: BTreeSet<String> = submissions
+            .iter()
+            .filter_map(|submission| submission.request.as_ref())
+            .map(request_key)
+            .collect();
         let mut found = BTreeMap::new();
         if !wanted.is_empty() {
             self.names.gather(&*self.log, &self.cursor, &wanted, &mut found)?;

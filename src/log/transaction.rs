@@ -68,7 +68,8 @@ impl<'s> FileTransaction<'s> {
         }
         let (cursor, active, durable, recovered) = put_right(store, wait)?;
         let (head, unmarked) = (cursor, false);
-        let begun = Self { store, _lock: lock, head_file, active, head, durable, recovered, holder, unmarked };
+        let begun =
+            Self { store, _lock: lock, head_file, active, head, durable, recovered, holder, unmarked };
         // A mark would let the next transaction start without a look at what is still to be recorded.
         if begun.recovered.is_empty() {
             begun.mark().map_err(|error| LogError::writing("write", &path, error))?;

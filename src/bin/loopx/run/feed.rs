@@ -109,7 +109,10 @@ mod tests {
         assert!(matches!(lines[1], Line { number: 2, request: Err(Broken::Bad(_)) }));
         let long = " ".repeat(RECORD_MAX_BYTES - 1) + "xx\n" + LINE;
         let lines: Vec<Line> = chunks(std::io::Cursor::new(long)).iter().flatten().collect();
-        assert!(matches!(lines[..], [Line { number: 1, request: Err(Broken::Bad(BadLine::TooLong { .. })) }]));
+        assert!(matches!(
+            lines[..],
+            [Line { number: 1, request: Err(Broken::Bad(BadLine::TooLong { .. })) }]
+        ));
     }
 
     #[test]
