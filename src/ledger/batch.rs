@@ -157,6 +157,13 @@ struct Plan {
 }
 
 impl Plan {
+    /// What a request is decided by: the todos that it names itself.
+    fn history_for(&self, submission: &Submission) -> History {
+        let named = submission.command.todos().into_iter();
+        let closed = named.filter_map(|id| Some((id, self.history.todos.get(&id)?.clone())));
+        History { todos: closed.collect() }
+    }
+
     /// Looks at a record that somebody else appended meanwhile.
     fn note(&mut self, before: &State, entry: &Entry<'_>) {
         if self.asked.contains(&entry.request) {
@@ -221,7 +228,7 @@ impl Run<'_> {
                 return if digest_of(first)? == digest { Ok(Step::Again(first)) } else { Err(reused(seq)) };
             }
         }
-        let (actor, events) = match tip.decide(submission, &self.plan.history)? {
+        let (actor, events) = match tip.decide(submission, &self.plan.history_for(submission))? {
             Decided::Append { actor, events } => (actor, events),
             Decided::Already(seq) => return Ok(Step::Already(seq)),
             Decided::Quiet(decision) => return Ok(Step::Quiet(decision)),
