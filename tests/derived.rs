@@ -30,7 +30,7 @@ fn worked() -> tempfile::TempDir {
     lines.push_str("{\"command\":\"todo.add\",\"title\":\"open\"}\n{\"command\":\"gate.open\",\"question\":\"q\",\"blocks_all\":true}\n");
     // In portions: a snapshot and a run of the index are written once a batch.
     let lines: Vec<&str> = lines.split_inclusive('\n').collect();
-    for portion in lines.chunks(400) {
+    for portion in lines.chunks(256) {
         let said = feed(dir.path(), &["append", "--stdin"], &portion.concat());
         assert_eq!(said.code, Some(0), "{}", said.err);
     }
