@@ -6,9 +6,10 @@ use super::names::{Past, request_key};
 use super::submit::{Landed, Receipt, Submission, SubmitError};
 use super::tip::Tip;
 use super::{Entry, Env, Ledger, LedgerError};
-use crate::decide::{Decided, Decision, History};
+use crate::decide::{Decided, Decision, History, PastSpend, SpendName};
+use crate::event::Event;
 use crate::hash::Hash;
-use crate::id::{RequestId, Seq, TodoId};
+use crate::id::{RequestId, Seq, TodoId, TurnId};
 use crate::log::Wait;
 use crate::state::{At, State};
 
@@ -98,7 +99,11 @@ impl Ledger {
             submissions.iter().flat_map(|submission| submission.command.todos()).collect();
         let history = self.history_of(&named.iter().copied().collect::<Vec<_>>())?;
         let asked = submissions.iter().filter_map(|submission| submission.request.clone()).collect();
-        Ok(Plan { digests, asked, known, named, history })
+        let mut spends = Spends::default();
+        for meant in submissions.iter().filter_map(|submission| submission.command.spend()) {
+            self.spend_of(meant)?.into_iter().for_each(|past| spends.add(past));
+        }
+        Ok(Plan { digests, asked, known, named, history, spends })
     }
 
     fn run(&mut self, wait: &Wait<'_>, run: &mut Run<'_>) -> Result<(), SubmitError> {
@@ -154,14 +159,52 @@ struct Plan {
     /// The todos that the requests name.
     named: BTreeSet<TodoId>,
     history: History,
+    spends: Spends,
+}
+
+/// Spends that the requests may name: those that were looked up, and all that were recorded since.
+#[derive(Default)]
+struct Spends {
+    by_record: HashMap<Seq, PastSpend>,
+    /// The last one of each turn.
+    by_turn: HashMap<TurnId, Seq>,
+}
+
+impl Spends {
+    fn add(&mut self, past: PastSpend) {
+        let last = self.by_turn.entry(past.spent.turn).or_insert(past.seq);
+        *last = past.seq.max(*last);
+        self.by_record.insert(past.seq, past);
+    }
+
+    fn note(&mut self, seq: Seq, events: &[Event]) {
+        for event in events {
+            if let Event::QuotaSpent(spent) = event {
+                self.add(PastSpend { seq, spent: spent.clone(), voided: false });
+            } else if let Event::QuotaVoided(void) = event
+                && let Some(past) = self.by_record.get_mut(&void.spend)
+            {
+                past.voided = true;
+            }
+        }
+    }
+
+    fn get(&self, meant: SpendName) -> Option<PastSpend> {
+        let seq = match meant {
+            SpendName::Turn(turn) => *self.by_turn.get(&turn)?,
+            SpendName::Record(seq) => seq,
+        };
+        self.by_record.get(&seq).cloned()
+    }
 }
 
 impl Plan {
-    /// What a request is decided by: the todos that it names itself.
+    /// What a request is decided by: the todos and the spend that it names itself.
     fn history_for(&self, submission: &Submission) -> History {
         let named = submission.command.todos().into_iter();
         let closed = named.filter_map(|id| Some((id, self.history.todos.get(&id)?.clone())));
-        History { todos: closed.collect() }
+        let todos = closed.collect();
+        History { todos, spend: submission.command.spend().and_then(|meant| self.spends.get(meant)) }
     }
 
     /// Looks at a record that somebody else appended meanwhile.
@@ -172,7 +215,13 @@ impl Plan {
             let past = Past { at: entry.at.clone(), hash: entry.hash, request, digest, events };
             self.known.entry(entry.request.clone()).or_insert(past);
         }
-        self.history.note(before, &entry.at, &entry.events, |id| self.named.contains(&id));
+        self.note_events(before, &entry.at, &entry.events);
+    }
+
+    /// What these events close and spend is history for the requests after them.
+    fn note_events(&mut self, before: &State, at: &At, events: &[Event]) {
+        self.history.note(before, at, events, |id| self.named.contains(&id));
+        self.spends.note(at.seq, events);
     }
 }
 
@@ -233,10 +282,8 @@ impl Run<'_> {
             Decided::Already(seq) => return Ok(Step::Already(seq)),
             Decided::Quiet(decision) => return Ok(Step::Quiet(decision)),
         };
-        // What this request closes is history for those after it.
         let place = At { seq: tip.cursor.seq.next(), ts: tip.now, actor: actor.clone() };
-        let Plan { history, named, .. } = &mut self.plan;
-        history.note(tip.state, &place, &events, |id| named.contains(&id));
+        self.plan.note_events(tip.state, &place, &events);
         let landed = tip.land(submission, digest, actor, events)?;
         if let Some(request) = &submission.request {
             self.own.insert(request.clone(), (at, landed.receipt.seq));
