@@ -9,7 +9,7 @@ use std::path::Path;
 
 use crate::decide::Refusal;
 use crate::decide::command::CheckResult;
-use crate::ledger::{Answer, Env, Ledger, LedgerError, Submission, SubmitError};
+use crate::ledger::{Answer, Batch, Env, Ledger, LedgerError, Submission, SubmitError};
 use crate::log::{FileLog, FileSystems, LogError, Wait};
 
 pub use check::CheckRunner;
@@ -39,17 +39,18 @@ pub fn submit(
     ledger.submit(&host.env, &host.wait, &submission)
 }
 
-/// As [`submit`], without waiting for the disk: [`Ledger::make_durable`] has to follow before anyone is told.
-///
-/// # Errors
-/// [`SubmitError`].
-pub fn append(
-    ledger: &mut Ledger,
-    host: &Host<'_>,
-    mut submission: Submission,
-) -> Result<Answer, SubmitError> {
-    attach_check(ledger, host, &mut submission)?;
-    ledger.append(&host.env, &host.wait, &submission)
+/// Submits the first of these requests, and as many after it as one transaction takes, without waiting for the disk:
+/// [`Ledger::make_durable`] has to follow before anyone is told. A check is run outside the lock, so a request that closes
+/// a todo that has one is the first of its batch.
+pub fn append_many(ledger: &mut Ledger, host: &Host<'_>, submissions: &mut [Submission]) -> Batch {
+    let attached = submissions.first_mut().map(|first| attach_check(ledger, host, first));
+    if let Some(Err(error)) = attached {
+        return Batch { failure: Some(error), ..Batch::default() };
+    }
+    ledger.append_many(&host.env, &host.wait, submissions, &|state, submission| {
+        let closed = submission.command.close().and_then(|(todo, _)| state.todos.get(&todo));
+        closed.is_some_and(|todo| !todo.spec.check.is_empty())
+    })
 }
 
 fn attach_check(
