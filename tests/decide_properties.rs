@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 
 use kernel::chaos::{GOALS, LANES, steps, take, world};
 use kernel::*;
-use loopx::decide::{Decision, PlanCause, Verdict};
-use loopx::event::{ResumeWhen, TodoClass, codec};
+use loopx::decide::{self, Decision, PlanCause, Verdict};
+use loopx::event::{Event, ResumeWhen, TodoClass, codec};
 use loopx::id::{Actor, Seq, TodoId};
 use loopx::ledger::Ledger;
 use loopx::state::{GoalStatus, State, TodoStatus};
@@ -340,14 +340,25 @@ fn consistent(state: &State) -> Result<(), TestCaseError> {
 /// Read back from the first record, with every event through the codec once more.
 fn replayed(world: &World) -> Result<(), TestCaseError> {
     let mut broken = None;
-    let state = world.ledger.replay(world.head(), &mut |_, entry| {
+    let state = world.ledger.replay(world.head(), &mut |before, entry| {
+        for event in &entry.events {
+            let Event::TurnOpened(opened) = event else { continue };
+            let again = decide::behind(before, entry.at.ts, opened).map(|decision| decision.verdict);
+            let same = matches!(&again, Ok(Verdict::Run { todo, .. }) if *todo == opened.todo);
+            if !same && !opened.by_name {
+                broken = Some(format!(
+                    "{}: {} was opened on another decision than {again:?}",
+                    entry.at.seq, opened.id
+                ));
+            }
+        }
         let bytes = codec::encode(&entry.events).unwrap();
         if bytes != entry.record.events() || codec::decode(&bytes).unwrap() != entry.events {
-            broken = Some(entry.at.seq);
+            broken = Some(format!("{}: another spelling", entry.at.seq));
         }
     });
     let state = state.unwrap();
-    prop_assert_eq!(broken, None::<Seq>);
+    prop_assert_eq!(broken, None::<String>);
     prop_assert_eq!(state.digest().unwrap(), world.state().digest().unwrap());
     let again = Ledger::start(Box::new(world.log.clone()), None).unwrap();
     prop_assert_eq!(again.state(), world.state());
