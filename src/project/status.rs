@@ -41,7 +41,7 @@ pub struct Status<'a> {
     pub running: Vec<Running<'a>>,
     /// What could run, best first.
     pub ready: Vec<(TodoId, &'a Todo)>,
-    /// What cannot run, and why.
+    /// What cannot run, and why: what is due at a known instant first.
     pub waiting: Vec<(TodoId, &'a Todo, Vec<Hindrance>)>,
     /// Quota and spend.
     pub quota: Option<&'a Quota>,
@@ -91,6 +91,9 @@ pub fn status<'a>(state: &'a State, id: &'a GoalId, goal: &'a Goal, now: Timesta
             false
         }
     });
+    waiting.sort_by_key(|(_, todo, found)| {
+        (due(found).unwrap_or(Timestamp::MAX), todo.spec.priority, todo.added)
+    });
     Status {
         id,
         goal,
@@ -106,4 +109,18 @@ pub fn status<'a>(state: &'a State, id: &'a GoalId, goal: &'a Goal, now: Timesta
         waiting,
         quota: state.quotas.get(id),
     }
+}
+
+/// When a todo may run, if that is known for everything in its way.
+#[must_use]
+pub fn due(found: &[Hindrance]) -> Option<Timestamp> {
+    let instant = |one: &Hindrance| match one {
+        Hindrance::Deferred { until }
+        | Hindrance::HeldBy { until, .. }
+        | Hindrance::Overlap { until, .. }
+        | Hindrance::Resource { until, .. } => *until,
+        _ => None,
+    };
+    let instants: Option<Vec<Timestamp>> = found.iter().map(instant).collect();
+    instants?.into_iter().max()
 }
