@@ -33,8 +33,14 @@ impl Run {
         self.dir.path().join("project")
     }
 
+    /// Where the list of the ledgers is that the script has; those of the copies are not among them.
+    fn state(&self) -> PathBuf {
+        self.dir.path().join("state")
+    }
+
     fn shell(&self, script: &str, directory: &Path) -> (String, i32) {
         let bin = Path::new(env!("CARGO_BIN_EXE_loopx")).parent().unwrap();
+        let copied = !directory.starts_with(self.project());
         let output = Command::new("sh")
             .arg("-c")
             .arg(format!("exec 2>&1\n{script}"))
@@ -43,6 +49,7 @@ impl Run {
             .env("PATH", format!("{}:/usr/local/bin:/usr/bin:/bin", bin.display()))
             .env("LOOPX_TEST_NOW", &self.now)
             .env("HOME", self.dir.path())
+            .env("LOOPX_STATE_HOME", if copied { PathBuf::from("nowhere") } else { self.state() })
             .stdin(Stdio::null())
             .output()
             .unwrap();
@@ -80,6 +87,7 @@ impl Run {
     /// Takes out what no two runs share: ids, hashes, paths, durations of this very run.
     fn normalise(&self, text: &str) -> String {
         let text = text.replace(&self.project().display().to_string(), "DIR");
+        let text = text.replace(&self.state().display().to_string(), "STATE");
         let mut out = String::new();
         let mut word = String::new();
         for c in text.chars().chain(['\n']) {
@@ -260,6 +268,13 @@ scripts! {
     goals
     lineage
     checks
+    review
+    handoff
+    plan
+    known
+    screen
+    topics
+    markdown
 }
 
 /// The help of a command begins with what the command does, in words; nowhere with its own name in code marks.

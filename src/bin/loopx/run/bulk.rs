@@ -47,6 +47,9 @@ pub fn run(session: &Session<'_>) -> Result<Output, Failure> {
         }
     };
     done += settle(session, &mut ledger, &mut receipts)?;
+    if done > 0 {
+        session.note(&ledger);
+    }
     if let Err(failure) = outcome {
         let mut document = failure_document("loopx.append/1", &failure);
         if let Value::Object(fields) = &mut document {

@@ -1,0 +1,179 @@
+//! Room for an answer: agents pay for every word of `next`, and schedulers read `quota should-run` every few minutes.
+
+use loopx::project::brief::{fit_bytes, fit_tokens, tokens};
+use loopx::project::escape::terminal;
+use serde_json::{Map, Value};
+
+/// Most tokens of the answer of `next`, beside options that its caller typed and that its commands repeat.
+pub const NEXT_TOKENS: usize = 120;
+
+/// Most bytes of the document of `quota should-run`.
+pub const SHOULD_RUN_BYTES: usize = 2_048;
+
+/// What every document has beside its own keys: schema, `ok`, head, and the end of the line.
+const ENVELOPE_BYTES: usize = 180;
+
+/// How much of each free text and of each list has room.
+#[derive(Debug, Clone, Copy)]
+pub struct Room {
+    words: usize,
+    items: usize,
+}
+
+/// From everything down to next to nothing.
+const ROOMS: [Room; 10] = [
+    Room { words: usize::MAX, items: 8 },
+    Room { words: 60, items: 5 },
+    Room { words: 40, items: 3 },
+    Room { words: 30, items: 2 },
+    Room { words: 24, items: 1 },
+    Room { words: 16, items: 1 },
+    Room { words: 12, items: 1 },
+    Room { words: 8, items: 1 },
+    Room { words: 4, items: 1 },
+    Room { words: 1, items: 1 },
+];
+
+impl Room {
+    /// What someone wrote, escaped, as far as there is room.
+    pub fn text(self, text: &str) -> String {
+        fit_tokens(&terminal(text), self.words)
+    }
+
+    /// How many entries of a list have room.
+    pub const fn items(self) -> usize {
+        self.items
+    }
+
+    /// Names, with how many more there are.
+    pub fn list<T: ToString>(self, names: &[T]) -> String {
+        let shown: Vec<String> =
+            names.iter().take(self.items).map(|name| self.text(&name.to_string())).collect();
+        let left = names.len().saturating_sub(self.items);
+        let more = if left == 0 { String::new() } else { format!(" + {left} more") };
+        format!("{}{more}", shown.join(", "))
+    }
+}
+
+/// The fullest of an answer's forms that costs at most [`NEXT_TOKENS`]; the barest if none does.
+pub fn within(render: impl Fn(Room) -> String) -> String {
+    let mut answer = String::new();
+    for room in ROOMS {
+        answer = render(room);
+        if tokens(&answer) <= NEXT_TOKENS {
+            break;
+        }
+    }
+    answer
+}
+
+/// Texts that may be cut, by their keys.
+const TEXTS: [&str; 7] = ["title", "done_when", "reason", "question", "loss", "check", "facts"];
+
+/// Lists that may be cut, by their keys.
+const LISTS: [&str; 10] = [
+    "todos",
+    "user_actions",
+    "on",
+    "facts",
+    "needs",
+    "serves",
+    "write",
+    "check",
+    "next_cli_actions",
+    "questions",
+];
+
+/// Longest text in bytes, and longest list.
+const CUTS: [(usize, usize); 7] = [(usize::MAX, 20), (300, 8), (160, 4), (100, 3), (60, 2), (32, 1), (12, 1)];
+
+/// Cuts long texts and lists of a document so that it has at most [`SHOULD_RUN_BYTES`]. `shortened` then says of each
+/// how long it really is: texts in bytes, lists in entries.
+pub fn bound(keys: &mut Map<String, Value>) {
+    for (bytes, items) in CUTS {
+        let mut cut = Cut { bytes, items, shortened: Map::new() };
+        let mut shorter = Value::Object(keys.clone());
+        cut.visit("", &mut shorter);
+        let Value::Object(mut shorter) = shorter else { return };
+        if !cut.shortened.is_empty() {
+            shorter.insert("shortened".to_owned(), Value::Object(cut.shortened));
+        }
+        let last = (bytes, items) == (12, 1);
+        if size(&shorter) <= SHOULD_RUN_BYTES - ENVELOPE_BYTES || last {
+            *keys = shorter;
+            return;
+        }
+    }
+}
+
+/// Cuts only lists, at 20 entries.
+pub fn bound_lists(keys: &mut Map<String, Value>) {
+    let mut cut = Cut { bytes: usize::MAX, items: 20, shortened: Map::new() };
+    keys.iter_mut().for_each(|(key, value)| cut.visit(key, value));
+    if !cut.shortened.is_empty() {
+        keys.insert("shortened".to_owned(), Value::Object(cut.shortened));
+    }
+}
+
+/// Bytes of a document as it is printed: what could move a cursor takes up to twelve.
+fn size(keys: &Map<String, Value>) -> usize {
+    let text = Value::Object(keys.clone()).to_string();
+    let unsafe_chars = text.chars().filter(|c| loopx::project::escape::is_unsafe(*c)).count();
+    text.len() + unsafe_chars * 10
+}
+
+struct Cut {
+    bytes: usize,
+    items: usize,
+    shortened: Map<String, Value>,
+}
+
+impl Cut {
+    fn visit(&mut self, key: &str, value: &mut Value) {
+        match value {
+            Value::String(text) if TEXTS.contains(&key) && text.len() > self.bytes => {
+                self.shortened.insert(key.to_owned(), text.len().into());
+                *text = fit_bytes(text, self.bytes);
+            }
+            Value::Array(list) => {
+                if LISTS.contains(&key) && list.len() > self.items {
+                    self.shortened.insert(key.to_owned(), list.len().into());
+                    list.truncate(self.items);
+                }
+                list.iter_mut().for_each(|value| self.visit(key, value));
+            }
+            Value::Object(fields) => fields.iter_mut().for_each(|(key, value)| self.visit(key, value)),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn an_answer_takes_the_fullest_form_that_has_room() {
+        let long = "word ".repeat(500);
+        let said = within(|room| format!("RUN T1  {}  {}", room.text(&long), room.list(&[1, 2, 3, 4])));
+        assert_eq!(said, format!("RUN T1  {}…  1, 2, 3 + 1 more", "word ".repeat(39).trim_end()));
+        assert_eq!(within(|room| format!("DONE {}", room.text("short"))), "DONE short");
+    }
+
+    #[test]
+    fn a_document_says_how_long_what_was_cut_really_is() {
+        let ids: Vec<String> = (0..500).map(|number| format!("T{number}")).collect();
+        let mut keys = Map::new();
+        keys.insert("todo".to_owned(), json!({"title": "é".repeat(4_000), "id": "T1"}));
+        keys.insert("wake".to_owned(), json!({"on": ids}));
+        keys.insert("commands".to_owned(), json!(["x".repeat(700)]));
+        bound(&mut keys);
+        assert!(size(&keys) <= SHOULD_RUN_BYTES - ENVELOPE_BYTES);
+        assert_eq!(keys["shortened"], json!({"on": 500, "title": 8_000}));
+        assert_eq!(keys["wake"]["on"], json!(ids[..8]));
+        assert!(keys["todo"]["title"].as_str().unwrap().ends_with('…'));
+        assert_eq!(keys["commands"][0].as_str().unwrap().len(), 700, "a command is never cut");
+    }
+}
