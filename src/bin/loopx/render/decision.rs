@@ -102,8 +102,8 @@ fn run_lines(
         facts.push(format!("whole text: show {id}"));
     }
     let mut out = format!("RUN {id}  {title}  {}\n", facts.join(", "));
-    for (word, text) in bounds {
-        out.push_str(&format!("  {word}  {}\n", room.text(&text)));
+    for (word, text) in bounds.iter().filter(|_| !room.is_bare()) {
+        out.push_str(&format!("  {word}  {}\n", room.text(text)));
     }
     out.push_str(&format!("  then  {}\n", follow_up(voice, id)));
     out.push_str("        or, in place of --next,  --no-follow-up \"WHY\"\n");
@@ -142,6 +142,10 @@ fn quiet_lines(voice: &Voice, state: &State, decision: &Decision, room: Room) ->
         Verdict::Run { .. } | Verdict::Plan { .. } | Verdict::Wait | Verdict::Done => &[],
     };
     let open: Vec<GateId> = decision.questions.iter().filter(|gate| !asked.contains(gate)).copied().collect();
+    if room.is_bare() && !open.is_empty() {
+        out.push_str(&format!("  open questions {}\n", room.list(&open)));
+        return out;
+    }
     for gate in open.iter().take(room.items()) {
         out.push_str(&format!("  open question {gate}  {}\n", room.text(&question(state, *gate))));
     }

@@ -29,9 +29,9 @@ const ROOMS: [Room; 10] = [
     Room { words: 24, items: 1 },
     Room { words: 16, items: 1 },
     Room { words: 12, items: 1 },
-    Room { words: 8, items: 1 },
-    Room { words: 4, items: 1 },
-    Room { words: 1, items: 1 },
+    Room { words: 11, items: 1 },
+    Room { words: 6, items: 1 },
+    Room { words: 3, items: 1 },
 ];
 
 impl Room {
@@ -43,6 +43,11 @@ impl Room {
     /// How many entries of a list have room.
     pub const fn items(self) -> usize {
         self.items
+    }
+
+    /// Whether there is room for names only, beside one text.
+    pub const fn is_bare(self) -> bool {
+        self.words < 12
     }
 
     /// Names, with how many more there are.
@@ -68,7 +73,7 @@ pub fn within(render: impl Fn(Room) -> String) -> String {
 }
 
 /// Texts that may be cut, by their keys.
-const TEXTS: [&str; 7] = ["title", "done_when", "reason", "question", "loss", "check", "facts"];
+const TEXTS: [&str; 8] = ["title", "done_when", "reason", "question", "loss", "check", "facts", "write"];
 
 /// Lists that may be cut, by their keys.
 const LISTS: [&str; 10] = [
@@ -85,20 +90,29 @@ const LISTS: [&str; 10] = [
 ];
 
 /// Longest text in bytes, and longest list.
-const CUTS: [(usize, usize); 7] = [(usize::MAX, 20), (300, 8), (160, 4), (100, 3), (60, 2), (32, 1), (12, 1)];
+const CUTS: [(usize, usize); 7] = [(usize::MAX, 20), (300, 8), (160, 4), (100, 3), (60, 2), (32, 1), (16, 1)];
+
+/// Where texts are cut this short, what the todo is beside its title is left out.
+const BARE_BYTES: usize = 60;
 
 /// Cuts long texts and lists of a document so that it has at most [`SHOULD_RUN_BYTES`]. `shortened` then says of each
-/// how long it really is: texts in bytes, lists in entries.
+/// how long it really is: lists in entries, texts in bytes, objects in fields.
 pub fn bound(keys: &mut Map<String, Value>) {
     for (bytes, items) in CUTS {
         let mut cut = Cut { bytes, items, shortened: Map::new() };
         let mut shorter = Value::Object(keys.clone());
         cut.visit("", &mut shorter);
         let Value::Object(mut shorter) = shorter else { return };
+        // `selected_todo` says which one it is.
+        if bytes <= BARE_BYTES
+            && let Some(Value::Object(todo)) = shorter.remove("todo")
+        {
+            cut.shortened.insert("todo".to_owned(), todo.len().into());
+        }
         if !cut.shortened.is_empty() {
             shorter.insert("shortened".to_owned(), Value::Object(cut.shortened));
         }
-        let last = (bytes, items) == (12, 1);
+        let last = CUTS.last() == Some(&(bytes, items));
         if size(&shorter) <= SHOULD_RUN_BYTES - ENVELOPE_BYTES || last {
             *keys = shorter;
             return;
@@ -132,7 +146,7 @@ impl Cut {
     fn visit(&mut self, key: &str, value: &mut Value) {
         match value {
             Value::String(text) if TEXTS.contains(&key) && text.len() > self.bytes => {
-                self.shortened.insert(key.to_owned(), text.len().into());
+                self.shortened.entry(key.to_owned()).or_insert_with(|| text.len().into());
                 *text = fit_bytes(text, self.bytes);
             }
             Value::Array(list) => {
@@ -158,7 +172,10 @@ mod tests {
     fn an_answer_takes_the_fullest_form_that_has_room() {
         let long = "word ".repeat(500);
         let said = within(|room| format!("RUN T1  {}  {}", room.text(&long), room.list(&[1, 2, 3, 4])));
-        assert_eq!(said, format!("RUN T1  {}…  1, 2, 3 + 1 more", "word ".repeat(39).trim_end()));
+        assert_eq!(said, format!("RUN T1  {}…  1, 2, 3, 4", "word ".repeat(59).trim_end()));
+        let many = [0; 7];
+        let said = within(|room| format!("{}  {}  {}", room.text(&long), room.text(&long), room.list(&many)));
+        assert_eq!(said, format!("{0}…  {0}…  0, 0, 0 + 4 more", "word ".repeat(39).trim_end()));
         assert_eq!(within(|room| format!("DONE {}", room.text("short"))), "DONE short");
     }
 
