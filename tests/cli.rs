@@ -199,10 +199,9 @@ fn console(document: &str) -> String {
     script
 }
 
-/// README shows what is printed. `LOOPX_BLESS=1` writes it into the blocks.
-#[test]
-fn readme_shows_real_output() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md");
+/// Documents show what is printed. `LOOPX_BLESS=1` writes it into their blocks.
+fn shows_real_output(document: &str, commands: usize) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(document);
     let document = fs::read_to_string(&path).unwrap();
     let mut run = Run::new();
     if std::env::var_os("LOOPX_BLESS").is_some() {
@@ -222,7 +221,7 @@ fn readme_shows_real_output() {
         return;
     }
     let script = console(&document);
-    assert!(script.lines().filter(|line| line.starts_with("$ ")).count() > 10);
+    assert!(script.lines().filter(|line| line.starts_with("$ ")).count() >= commands);
     let mut got = String::new();
     for command in script.lines().filter_map(|line| line.strip_prefix("$ ")) {
         let (printed, _) = run.shell(command, &run.project());
@@ -231,6 +230,27 @@ fn readme_shows_real_output() {
     }
     assert!(run.problems.is_empty(), "{}", run.problems.join("\n"));
     assert_eq!(run.normalise(&script.replace("/home/ana/iris", "DIR")), got);
+}
+
+#[test]
+fn readme_shows_real_output() {
+    shows_real_output("README.md", 11);
+}
+
+#[test]
+fn concepts_show_real_output() {
+    shows_real_output("docs/concepts.md", 25);
+}
+
+/// At 220 words a minute, with everything that is printed.
+#[test]
+fn concepts_are_read_in_ten_minutes_and_each_has_a_command() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/concepts.md");
+    let document = fs::read_to_string(path).unwrap();
+    assert!(document.split_whitespace().count() <= 2_200);
+    let sections = document.split("\n## ").skip(1);
+    let bare: Vec<&str> = sections.filter(|section| !section.contains("\n$ loopx ")).collect();
+    assert!(bare.is_empty(), "{bare:?}");
 }
 
 macro_rules! scripts {
