@@ -166,10 +166,16 @@ mod tests {
     use crate::ledger::{Env, Ledger};
     use crate::time::Timestamp;
 
+    /// Counts up, so that no two ledgers have one id.
+    fn ulid() -> ulid::Ulid {
+        static LAST: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(1);
+        ulid::Ulid::from(u128::from(LAST.fetch_add(1, std::sync::atomic::Ordering::Relaxed)))
+    }
+
     fn ledger(directory: &Path) -> (PathBuf, LedgerId) {
         fs::create_dir_all(directory).unwrap();
         let root = directory.canonicalize().unwrap().join(".loopx");
-        let env = Env { now: &|| Timestamp::from_micros(1), ulid: &ulid::Ulid::new };
+        let env = Env { now: &|| Timestamp::from_micros(1), ulid: &ulid };
         let ledger = Ledger::create(&root, &env, false).unwrap();
         (root, ledger.state().ledger.unwrap())
     }

@@ -58,7 +58,7 @@ pub fn status(session: &Session<'_>, args: &cli::Status) -> Result<Output, Failu
     let limit = args.limit.unwrap_or(SHOWN);
     let page = page(&rows, limit, &index.unreadable, now);
     let next = (rows.len() > limit).then(|| format!("--limit {}", rows.len()));
-    let ledgers: Vec<Value> = rows.iter().take(limit).map(|row| object(row)).collect();
+    let ledgers: Vec<Value> = rows.iter().take(limit).map(object).collect();
     let mut output = page
         .output()
         .with("total", rows.len())

@@ -78,7 +78,7 @@ fn waiting<'a>(handed: &'a Handed<'a>) -> Vec<(TodoId, &'a [Hindrance])> {
 }
 
 fn page(session: &Session<'_>, handed: &Handed<'_>, limit: usize) -> Page {
-    let Handed { status: read, to, answered, state, now } = handed;
+    let Handed { status: read, to, answered, now, .. } = handed;
     let mut page = Page::default();
     let goal = read.goal;
     let whom = to.as_ref().map(|(agent, ..)| format!("for {agent}, ")).unwrap_or_default();
@@ -95,34 +95,7 @@ fn page(session: &Session<'_>, handed: &Handed<'_>, limit: usize) -> Page {
         })
         .collect();
     some(&mut page, criteria, limit, "none");
-    page.section("open turns");
-    let turns = read.running.iter().map(|run| {
-        let turn = run.turn.map(|turn| format!("{turn} of ")).unwrap_or_default();
-        let until = run.until.map(|at| format!(", lease until {}", when(at, *now))).unwrap_or_default();
-        let holder = format!("{turn}{}, epoch {}{until}", run.holder, run.todo.epoch);
-        (run.id.to_string(), run.todo.spec.title.to_string(), holder)
-    });
-    some(&mut page, turns.collect(), limit, "none");
-    page.section("can run");
-    let ready = runnable(handed);
-    let rows = ready.iter().filter_map(|id| {
-        let todo = state.todos.get(id)?;
-        Some((id.to_string(), todo.spec.title.to_string(), event_word(&todo.spec.priority)))
-    });
-    some(&mut page, rows.collect(), limit, "nothing");
-    page.section("waits");
-    let waits = waiting(handed).into_iter().filter_map(|(id, found)| {
-        let why = found.first().map(|found| hindrance(found, *now)).unwrap_or_default();
-        Some((id.to_string(), state.todos.get(&id)?.spec.title.to_string(), why))
-    });
-    some(&mut page, waits.collect(), limit, "nothing");
-    page.section("questions");
-    let gates = read.gates.iter().map(|(id, gate)| {
-        let blocks = blocks(gate).map(|blocks| format!(", blocks {blocks}")).unwrap_or_default();
-        let age = DurationMs(now.ms_since(gate.asked));
-        (id.to_string(), gate.question.to_string(), format!("{age}{blocks}"))
-    });
-    some(&mut page, gates.collect(), limit, "none is open");
+    work(&mut page, handed, limit);
     page.section("answered");
     let decided = answered.iter().map(|found| {
         let by = format!("{} (#{})", thing::actor(&found.by), found.seq);
@@ -149,6 +122,39 @@ fn page(session: &Session<'_>, handed: &Handed<'_>, limit: usize) -> Page {
         }
     }
     page
+}
+
+/// What is under way, what can run, what cannot, and what a human is asked.
+fn work(page: &mut Page, handed: &Handed<'_>, limit: usize) {
+    let Handed { status: read, state, now, .. } = handed;
+    page.section("open turns");
+    let turns = read.running.iter().map(|run| {
+        let turn = run.turn.map(|turn| format!("{turn} of ")).unwrap_or_default();
+        let until = run.until.map(|at| format!(", lease until {}", when(at, *now))).unwrap_or_default();
+        let holder = format!("{turn}{}, epoch {}{until}", run.holder, run.todo.epoch);
+        (run.id.to_string(), run.todo.spec.title.to_string(), holder)
+    });
+    some(page, turns.collect(), limit, "none");
+    page.section("can run");
+    let ready = runnable(handed);
+    let rows = ready.iter().filter_map(|id| {
+        let todo = state.todos.get(id)?;
+        Some((id.to_string(), todo.spec.title.to_string(), event_word(&todo.spec.priority)))
+    });
+    some(page, rows.collect(), limit, "nothing");
+    page.section("waits");
+    let waits = waiting(handed).into_iter().filter_map(|(id, found)| {
+        let why = found.first().map(|found| hindrance(found, *now)).unwrap_or_default();
+        Some((id.to_string(), state.todos.get(&id)?.spec.title.to_string(), why))
+    });
+    some(page, waits.collect(), limit, "nothing");
+    page.section("questions");
+    let gates = read.gates.iter().map(|(id, gate)| {
+        let blocks = blocks(gate).map(|blocks| format!(", blocks {blocks}")).unwrap_or_default();
+        let age = DurationMs(now.ms_since(gate.asked));
+        (id.to_string(), gate.question.to_string(), format!("{age}{blocks}"))
+    });
+    some(page, gates.collect(), limit, "none is open");
 }
 
 /// A list, or a word for an empty one.
