@@ -131,6 +131,7 @@ fn next_commands(printed: &str) -> Vec<String> {
             "sets it: ",
             "Only an owner can answer: ",
             "repair     ",
+            "whole text  ",
         ];
         let told = told.iter().find_map(|mark| line.split_once(mark).map(|(_, rest)| rest));
         let told = told.or_else(|| line.starts_with("loopx ").then_some(line));

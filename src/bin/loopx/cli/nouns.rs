@@ -40,7 +40,7 @@ pub enum Quota {
     /// Limit, spend and window, with the records behind every number
     Status,
     /// Which goals would run now, best first, and the numbers behind it
-    Plan,
+    Plan(List),
     /// Set a goal's quota
     Set(QuotaSet),
 }

@@ -5,13 +5,15 @@ use loopx::event::Event;
 use loopx::id::{GateId, TodoId, TurnId};
 use loopx::ledger::Committed;
 use loopx::project::escape::terminal;
-use loopx::state::{GoalStatus, Quota, State};
+use loopx::state::{GoalStatus, State};
 use loopx::time::{DurationMs, Timestamp};
 use serde_json::{Map, Value, json};
 
 use super::room::{Room, bound, bound_lists, within};
 use super::{Output, Voice, value};
 use crate::failure::{exit, when};
+
+pub use super::status::quota_keys;
 
 /// The exit code of `next --exit-code`.
 pub const fn exit_code(verdict: &Verdict) -> u8 {
@@ -98,12 +100,16 @@ fn run_lines(
         bounds.push(("writes", scope.join(" ")));
     }
     let cut = |text: &str| room.text(text) != terminal(text);
-    if cut(todo.spec.title.as_str()) || bounds.iter().any(|(_, text)| cut(text)) {
+    let shortened = cut(todo.spec.title.as_str()) || bounds.iter().any(|(_, text)| cut(text));
+    if shortened && room.is_bare() {
         facts.push(format!("whole text: show {id}"));
     }
     let mut out = format!("RUN {id}  {title}  {}\n", facts.join(", "));
     for (word, text) in bounds.iter().filter(|_| !room.is_bare()) {
         out.push_str(&format!("  {word}  {}\n", room.text(text)));
+    }
+    if shortened && !room.is_bare() {
+        out.push_str(&format!("  whole text  {}\n", voice.command(&format!("show {id}"))));
     }
     out.push_str(&format!("  then  {}\n", follow_up(voice, id)));
     out.push_str("        or, in place of --next,  --no-follow-up \"WHY\"\n");
@@ -356,29 +362,4 @@ pub fn reason(decision: &Decision) -> String {
     } else {
         format!("{}: {}", last.rule, last.facts.join(", "))
     }
-}
-
-/// The numbers of a quota.
-pub fn quota_keys(quota: Option<&Quota>, now: Timestamp) -> Value {
-    let setting = quota.and_then(|quota| quota.setting.as_ref());
-    let allowed = quota.and_then(Quota::allowed_slots);
-    let spent = quota.map_or(0, |quota| quota.spent_slots(now));
-    let state = match (setting, allowed) {
-        (None, _) => "not_set",
-        (Some(_), None) => "unlimited",
-        (Some(_), Some(0)) => "zero",
-        (Some(_), Some(allowed)) if spent >= allowed => "throttled",
-        (Some(_), Some(_)) => "available",
-    };
-    let window_ms = quota.map_or(loopx::state::DEFAULT_WINDOW_MS, Quota::window_ms);
-    let slot_ms = setting.map_or(loopx::state::DEFAULT_SLOT_MS, |setting| setting.slot_ms);
-    let compute = setting.and_then(|setting| match setting.allowance {
-        loopx::event::Allowance::Share { milli } => Some(format!("{}.{:03}", milli / 1_000, milli % 1_000)),
-        loopx::event::Allowance::Unlimited | loopx::event::Allowance::Slots { .. } => None,
-    });
-    json!({
-        "compute": compute, "window_hours": window_ms / 3_600_000, "window_ms": window_ms,
-        "slot_minutes": slot_ms / 60_000, "slot_ms": slot_ms, "allowed_slots": allowed, "spent_slots": spent,
-        "state": state,
-    })
 }

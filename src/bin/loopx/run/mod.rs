@@ -192,7 +192,7 @@ pub fn run(cli: &Cli, environment: &Environment) -> Result<Output, Failure> {
         Top::Ready(ready) => look::ready(&session, ready),
         Top::Quota(cli::Quota::ShouldRun(args)) => look::should_run(&session, args),
         Top::Quota(cli::Quota::Status) => look::quota_status(&session),
-        Top::Quota(cli::Quota::Plan) => plan::plan(&session),
+        Top::Quota(cli::Quota::Plan(args)) => plan::plan(&session, args.limit),
         Top::Status(args) if args.all => known::status(&session, args),
         Top::Status(args) => look::status(&session, args),
         Top::ReviewPacket(args) => packet::packet(&session, args),

@@ -13,14 +13,11 @@ use crate::failure::{Failure, when};
 use crate::render::page::Page;
 use crate::render::{Output, count, decision, value};
 
-/// Goals on one page.
-const SHOWN: usize = 10;
-
 /// Records that explain one number, before the rest is only counted.
 const EXPLAINED: usize = 4;
 
 /// `quota plan`
-pub fn plan(session: &Session<'_>) -> Result<Output, Failure> {
+pub fn plan(session: &Session<'_>, limit: usize) -> Result<Output, Failure> {
     let ledger = session.open()?;
     let (state, now) = (ledger.state(), session.now(&ledger));
     let caller = session.caller()?;
@@ -28,17 +25,21 @@ pub fn plan(session: &Session<'_>) -> Result<Output, Failure> {
     let planned = plan::plan(&context)?;
     let mut page = Page::default();
     page.title(count(planned.len(), "open goal"), "", format!("best first, at #{}", ledger.head().seq));
-    for (place, one) in planned.iter().enumerate().take(SHOWN) {
+    for (place, one) in planned.iter().enumerate().take(limit) {
         let (theirs, why) = verdict(state, one, now);
         page.title(format!("{}. {}", place + 1, one.id), &theirs, why);
         page.section("slots");
         page.say(numbers(one, now));
     }
-    if planned.len() > SHOWN {
-        page.say(format!("+ {} more", planned.len() - SHOWN));
+    let total = planned.len();
+    let next = (total > limit).then(|| format!("--limit {total}"));
+    if let Some(next) = &next {
+        page.say(format!("+ {} more; all: {next}", total - limit));
     }
-    let goals: Vec<Value> = planned.iter().enumerate().map(|(at, one)| object(at, one, now)).collect();
-    Ok(headed(page.output().with("total", planned.len()).with("goals", goals), &ledger))
+    let goals: Vec<Value> =
+        planned.iter().enumerate().take(limit).map(|(at, one)| object(at, one, now)).collect();
+    let output = page.output().with("total", total).with("shown", goals.len()).with("next", next);
+    Ok(headed(output.with("goals", goals), &ledger))
 }
 
 /// What would happen: the title of the todo, and the verdict with the fact that decided.

@@ -108,7 +108,7 @@ const fn spending(cost: &cli::Cost) -> Spending {
 
 fn quota(args: &cli::Quota) -> Option<Command> {
     Some(match args {
-        cli::Quota::ShouldRun(_) | cli::Quota::Status | cli::Quota::Plan => return None,
+        cli::Quota::ShouldRun(_) | cli::Quota::Status | cli::Quota::Plan(_) => return None,
         cli::Quota::SpendSlot(args) => {
             c::QuotaSpendSlot { spend: spending(&args.cost), turn: args.turn_instance_id, todo: args.todo_id }
                 .into()
