@@ -63,6 +63,12 @@ pub const LEASE_MAX_MS: u64 = 86_400_000;
 /// Lease of a claim unless told otherwise: 45 minutes.
 pub const LEASE_DEFAULT_MS: u64 = 2_700_000;
 
+/// Shortest time from one look of a monitor to the next.
+pub const MONITOR_MIN_MS: u64 = 60_000;
+
+/// Longest time from one look of a monitor to the next.
+pub const MONITOR_MAX_MS: u64 = 31 * 86_400_000;
+
 /// Most slots, tokens or micro-units in one spend.
 pub const SPEND_MAX: u64 = 1_000_000_000_000;
 

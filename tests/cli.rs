@@ -275,6 +275,7 @@ macro_rules! scripts {
 }
 
 scripts! {
+    monitors
     newcomer
     by_hand
     gates

@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 
 use kernel::chaos::{GOALS, LANES, steps, take, world};
 use kernel::*;
-use loopx::decide::{Decision, Verdict};
-use loopx::event::{TodoClass, codec};
+use loopx::decide::{Decision, PlanCause, Verdict};
+use loopx::event::{ResumeWhen, TodoClass, codec};
 use loopx::id::{Actor, Seq, TodoId};
 use loopx::ledger::Ledger;
 use loopx::state::{GoalStatus, State, TodoStatus};
@@ -32,6 +32,18 @@ impl<'a> Me<'a> {
         holder.actor.to_string() == format!("agent/{}", self.agent)
             && holder.session.as_ref().map(loopx::id::SessionId::as_str) == self.session
     }
+}
+
+/// What an agent may take out of the way by itself.
+const REPAIRS: [&str; 2] = ["a capability to build", "outside the goal"];
+
+/// Whether a monitor is to be looked at now by whoever asks.
+fn to_be_polled(state: &State, goal: &str, me: &Me<'_>, id: TodoId, now: Timestamp) -> bool {
+    let todo = &state.todos[&id];
+    let (Some(watch), Some(monitor)) = (&todo.watch, &todo.spec.monitor) else { return false };
+    in_the_way(state, goal, me, id, now) == ["a monitor"]
+        && watch.due <= now
+        && monitor.until.is_none_or(|until| until > now)
 }
 
 /// A plain second reading of what may run, straight from the rules: everything in the way of a todo.
@@ -59,7 +71,7 @@ fn in_the_way(state: &State, goal: &str, me: &Me<'_>, id: TodoId, now: Timestamp
         match &todo.status {
             TodoStatus::Open => true,
             TodoStatus::Blocked { .. } => false,
-            TodoStatus::Deferred { until } => until.is_some_and(|until| until <= now),
+            TodoStatus::Deferred { until, when } => when.is_none() && until.is_some_and(|until| until <= now),
         },
         "blocked or deferred",
     );
@@ -76,6 +88,10 @@ fn in_the_way(state: &State, goal: &str, me: &Me<'_>, id: TodoId, now: Timestamp
     let agent = state.agents.iter().find(|(name, _)| name.as_str() == me.agent).map(|(_, agent)| agent);
     let can = |wanted| agent.is_some_and(|agent| agent.capabilities.contains(wanted));
     unless(todo.spec.requires.iter().all(can), "a capability");
+    unless(todo.spec.buildable.iter().all(can), REPAIRS[0]);
+    let granted = |wanted| agent.is_some_and(|agent| agent.granted.contains(wanted));
+    unless(todo.spec.granted.iter().all(granted), "a grant");
+    unless(todo.spec.class != TodoClass::Monitor, "a monitor");
     unless(!theirs(id), "held");
     let below = |path: &str, root: &str| path == root || path.starts_with(&format!("{root}/"));
     let clash = |one: &str, other: &str| below(one, other) || below(other, one);
@@ -95,7 +111,7 @@ fn in_the_way(state: &State, goal: &str, me: &Me<'_>, id: TodoId, now: Timestamp
         todo.spec.write.iter().all(|path| {
             scope.is_empty() || scope.iter().any(|root| below(&path.to_string(), &root.to_string()))
         }),
-        "outside the goal",
+        REPAIRS[1],
     );
     why
 }
@@ -147,11 +163,29 @@ fn sound(world: &World) -> Result<(), TestCaseError> {
             let zero =
                 state.quotas.iter().any(|(name, q)| name.as_str() == goal && q.allowed_slots() == Some(0));
             let stopped = status != Some(GoalStatus::Active) || zero;
-            if let Verdict::Run { todo, turn, .. } = &decision.verdict {
+            if let Verdict::Run { todo, turn, repair, .. } = &decision.verdict {
+                let way = in_the_way(state, goal, &me, *todo, now);
+                prop_assert_eq!(
+                    repair.is_some(),
+                    !way.is_empty(),
+                    "{} {}: RUN {}, {:?}",
+                    lane,
+                    goal,
+                    todo,
+                    way
+                );
                 prop_assert!(
-                    free.contains(todo),
-                    "{lane} {goal}: RUN {todo}, but {:?}",
-                    in_the_way(state, goal, &me, *todo, now)
+                    way.iter().all(|one| REPAIRS.contains(one)),
+                    "{lane} {goal}: RUN {todo}, but {way:?}"
+                );
+                prop_assert!(turn.is_some() || repair.is_none() || free.is_empty(), "a repair before work");
+                let fruitless =
+                    state.goals.iter().find(|(name, _)| name.as_str() == goal).unwrap().1.fruitless;
+                let recovers =
+                    state.todos[todo].spec.action.as_ref().is_some_and(|a| a.as_str() == "recovery");
+                prop_assert!(
+                    turn.is_some() || repair.is_some() || fruitless < 3 || recovers,
+                    "below the floor"
                 );
                 prop_assert!(!stopped, "{lane} {goal}: RUN in a goal that is stopped");
                 match turn {
@@ -167,6 +201,23 @@ fn sound(world: &World) -> Result<(), TestCaseError> {
                         prop_assert!(left.is_none_or(|left| left >= 1), "{lane} {goal}: RUN without a slot")
                     }
                 }
+            } else if let Verdict::Poll { todo } = &decision.verdict {
+                prop_assert!(
+                    !stopped && to_be_polled(state, goal, &me, *todo, now),
+                    "{lane} {goal}: poll {todo}"
+                );
+                let priority = |id: &TodoId| state.todos[id].spec.priority;
+                prop_assert!(free.iter().all(|other| priority(todo) < priority(other)), "a poll before work");
+            } else if matches!(
+                &decision.verdict,
+                Verdict::Plan {
+                    cause: PlanCause::Resumable { .. }
+                        | PlanCause::Fruitless { .. }
+                        | PlanCause::OutcomeFloor { .. }
+                }
+            ) {
+                prop_assert!(!stopped, "{lane} {goal}: a plan in a goal that is stopped");
+                planned(state, goal, &decision)?;
             } else if !stopped && !free.is_empty() {
                 let held_up = state.gates.values().any(|gate| {
                     gate.goal.as_str() == goal
@@ -188,17 +239,51 @@ fn sound(world: &World) -> Result<(), TestCaseError> {
     Ok(())
 }
 
+/// A plan comes before work only for one of three reasons.
+fn planned(state: &State, goal: &str, decision: &Decision) -> Result<(), TestCaseError> {
+    let goal = state.goals.iter().find(|(name, _)| name.as_str() == goal).unwrap().1;
+    match &decision.verdict {
+        Verdict::Plan { cause: PlanCause::Resumable { todos } } => {
+            for id in todos {
+                let TodoStatus::Deferred { when: Some(when), .. } = &state.todos[id].status else {
+                    return Err(TestCaseError::fail(format!("{id} waits for nothing")));
+                };
+                let open = match when {
+                    ResumeWhen::Todo(todo) => state.todos.contains_key(todo),
+                    ResumeWhen::Gate(gate) => state.gates.contains_key(gate),
+                };
+                prop_assert!(!open, "{id} still waits");
+            }
+        }
+        Verdict::Plan { cause: PlanCause::Fruitless { todo, times } } => {
+            let todo = &state.todos[todo];
+            let (row, most) = match &todo.watch {
+                Some(watch) => (watch.unchanged, 5),
+                None => (todo.fruitless, 2),
+            };
+            prop_assert!(row.count == *times && *times >= most && row.last > goal.delta);
+        }
+        Verdict::Plan { cause: PlanCause::OutcomeFloor { turns } } => {
+            prop_assert!(*turns == goal.fruitless && *turns >= 3);
+        }
+        other => return Err(TestCaseError::fail(format!("{other:?}"))),
+    }
+    Ok(())
+}
+
 fn explained(decision: &Decision) -> Result<(), TestCaseError> {
     let rows: Vec<u8> = decision.trace.iter().map(|tried| tried.row).collect();
     prop_assert!(rows.is_sorted_by(|a, b| a < b), "{rows:?}");
     let (last, before) = decision.trace.split_last().unwrap();
     prop_assert!(last.passed && before.iter().all(|tried| !tried.passed));
     match &decision.verdict {
-        Verdict::Ask { gates, user_actions } => prop_assert!(!gates.is_empty() || !user_actions.is_empty()),
+        Verdict::Ask { gates, user_actions, grants } => {
+            prop_assert!(!gates.is_empty() || !user_actions.is_empty() || !grants.is_empty());
+        }
         Verdict::Wait => {
             prop_assert!(decision.wake.at.is_some() || !decision.wake.on.is_empty(), "{decision:?}")
         }
-        Verdict::Run { .. } | Verdict::Plan { .. } | Verdict::Done => {}
+        Verdict::Run { .. } | Verdict::Poll { .. } | Verdict::Plan { .. } | Verdict::Done => {}
     }
     if decision.verdict == Verdict::Wait
         && let Some(at) = decision.wake.at

@@ -16,8 +16,8 @@ fn examples() -> Vec<(&'static str, Value)> {
     let holder = json!({"actor":"agent/a","session":"s1"});
     let other = json!({"actor":"owner/ana","session":"s2"});
     let spec = json!({
-        "action":"edit","bound":"a","check":["make","test"],"class":"user_action","done_when":"it passes",
-        "excluded":["b"],"needs":["T1"],"priority":"P1","requires":["gpu"],"resources":["gpu0"],"serves":["A1"],
+        "action":"edit","bound":"a","buildable":["kit"],"check":["make","test"],"class":"user_action","done_when":"it passes",
+        "excluded":["b"],"granted":["prod"],"monitor":{"every_ms":60000,"target":"ci","until":late},"needs":["T1"],"priority":"P1","requires":["gpu"],"resources":["gpu0"],"serves":["A1"],
         "title":"do it","write":["src/a"],
     });
     let mut all = vec![
@@ -28,6 +28,7 @@ fn examples() -> Vec<(&'static str, Value)> {
         ("ledger.recovered", json!({"cut_bytes":17,"offset_bytes":900,"quarantine":"tail-1","segment":1})),
         ("ledger.sealed", json!({"segment":1})),
         ("agent.registered", json!({"agent":"a","capabilities":["gpu"]})),
+        ("agent.changed", json!({"agent":"a","capabilities":["gpu"],"granted":["prod"],"why":"built"})),
         ("agent.retired", json!({"agent":"a","why":"gone"})),
         ("owner.registered", json!({"owner":"ana"})),
         ("owner.revoked", json!({"owner":"ana","why":"gone"})),
@@ -50,10 +51,12 @@ fn examples() -> Vec<(&'static str, Value)> {
             {"field":"title","new":"do it well","old":"do it"},
             {"field":"priority","new":"P0","old":"P1"},
             {"field":"done_when","new":"it shines","old":"it passes"},
+            {"field":"write","new":["docs"],"old":["src/a"]},
         ],"id":"T1"}),
         ),
         ("todo.blocked", json!({"id":"T1","why":"no data"})),
-        ("todo.deferred", json!({"id":"T1","until":early,"why":"later"})),
+        ("todo.deferred", json!({"id":"T1","until":early,"when":{"todo":"T2"},"why":"later"})),
+        ("todo.deferred", json!({"id":"T1","when":{"gate":"G1"},"why":"later"})),
         (
             "todo.reopened",
             json!({"closed":{"completed":true,"epoch":3,"goal":"iris","spec":spec},"id":"T1","why":"not done"}),
@@ -97,7 +100,10 @@ fn examples() -> Vec<(&'static str, Value)> {
         ("acceptance.reopened", json!({"criterion":"A1","goal":"iris","why":"not so"})),
         (
             "turn.opened",
-            json!({"decided_at":9,"epoch":1,"goal":"iris","holder":holder,"id":"U1","todo":"T1"}),
+            json!({
+                "by_name":true,"capabilities":["kit"],"decided_at":9,"epoch":1,"goal":"iris","holder":holder,"id":"U1",
+                "repairs":true,"todo":"T1",
+            }),
         ),
         ("turn.closed", json!({"end":"done","id":"U1","outcome":"outcome_progress","why":"w"})),
         (
@@ -108,6 +114,7 @@ fn examples() -> Vec<(&'static str, Value)> {
             "quota.voided",
             json!({"cost_micro":3,"goal":"iris","slots":1,"spend":12,"tokens":2,"turn":"U7","why":"mistake"}),
         ),
+        ("monitor.polled", json!({"digest":hash,"due":late,"id":"T1","result":"red"})),
         (
             "state.refreshed",
             json!({"classification":"progress","goal":"iris","next_action":"go on","outcome":"outcome_gap","todo":"T1","turn":"U1"}),
@@ -382,7 +389,7 @@ fn what_is_not_exactly_an_event_is_refused() {
     }
     for (text, kind, version) in [
         (r#"{"k":"ledger.sealed","kv":2,"b":{"segment":1}}"#, "ledger.sealed", 2),
-        (r#"{"k":"monitor.polled","kv":1,"b":{}}"#, "monitor.polled", 1),
+        (r#"{"k":"notice.sent","kv":1,"b":{}}"#, "notice.sent", 1),
         (r#"{"k":"ledger.sealed","kv":2,"b":{"anything":["new"]}}"#, "ledger.sealed", 2),
     ] {
         let newer = CodecError::Newer { index: 0, kind: kind.to_owned(), version };

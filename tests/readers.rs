@@ -32,8 +32,12 @@ fn text(dir: &Path, words: &[&str]) -> String {
 }
 
 fn bulk(dir: &Path, requests: &[Value]) {
+    bulk_as(dir, &[], requests);
+}
+
+fn bulk_as(dir: &Path, who: &[&str], requests: &[Value]) {
     let lines: String = requests.iter().map(|request| format!("{request}\n")).collect();
-    let said = feed(dir, &["append", "--stdin"], &lines);
+    let said = feed(dir, &[who, &["append", "--stdin"]].concat(), &lines);
     assert_eq!(said.code, Some(0), "{said:?}");
 }
 
@@ -91,6 +95,51 @@ fn the_status_of_a_busy_goal_fits_a_screen_and_its_totals_are_true() {
     assert_screen(&text(dir.path(), &["status"]));
 }
 
+/// A list of its own for everything: what is open is somewhere, once.
+#[test]
+fn every_open_todo_stands_in_one_list_of_the_status() {
+    let dir = ledger();
+    run(dir.path(), &["agent", "register", "a1"]).ok();
+    run(dir.path(), &["agent", "register", "a2"]).ok();
+    for words in [
+        &["add", "Held"][..],
+        &["add", "Free"],
+        &["add", "Waits for work", "--needs", "T1"],
+        &["add", "Waits for a human"],
+        &["add", "For a person", "--user-action"],
+        &["add", "For one who leaves", "--bound", "a2"],
+        &["add", "Needs what nobody has", "--requires", "gpu"],
+        &["add", "Blocked"],
+        &["add", "Put off"],
+        &["add", "Put off until", "--needs", "T2"],
+        &["add", "A monitor that is due", "--watch", "the build", "--every", "15m"],
+        &["add", "A monitor that is not", "--watch", "the other build", "--every", "15m"],
+        &["next"],
+        &["ask", "May it?", "--blocks", "T4"],
+        &["todo", "block", "T8", "--why", "x"],
+        &["todo", "defer", "T9", "--why", "x"],
+        &["todo", "defer", "T10", "--why", "x", "--until", "2999-01-01"],
+        &["monitor", "poll", "T12", "--result", "green"],
+    ] {
+        run(dir.path(), &[&["--agent", "a1"], words].concat()).ok();
+    }
+    run(dir.path(), &["agent", "retire", "a2", "--why", "x"]).ok();
+    let status = run(dir.path(), &["status"]).ok();
+    let mut listed: Vec<String> = Vec::new();
+    for list in
+        [&status["needs_you"]["user_actions"], &status["running"], &status["ready"], &status["waiting"]]
+    {
+        listed.extend(list.as_array().unwrap().iter().map(|todo| todo["id"].as_str().unwrap().to_owned()));
+    }
+    listed.sort_by_key(|id| id[1..].parse::<u32>().unwrap());
+    let open = run(dir.path(), &["todo", "list"]).ok();
+    let open: Vec<&str> =
+        open["todos"].as_array().unwrap().iter().map(|todo| todo["id"].as_str().unwrap()).collect();
+    assert_eq!(listed, open);
+    assert_eq!((open.len(), &status["totals"]["open"]), (12, &json!(12)));
+    assert_eq!(status["running"][0]["id"], "T1");
+}
+
 /// The answers of `next` in one ledger, whatever it says.
 fn assert_next(dir: &Path, who: &[&str], verdict: &str) {
     let with = |words: &[&str]| [who, words].concat().iter().map(ToString::to_string).collect::<Vec<_>>();
@@ -134,21 +183,16 @@ fn next_and_should_run_keep_to_their_budgets_with_the_longest_inputs() {
         let add = ["add", &word, "--done-when", &word, "--write", path, "--check", "true", path, path];
         text(dir, &[&who[..], &add[..]].concat());
         let options: Vec<String> = (0..64).map(|number| format!("{}{number}", "o".repeat(30))).collect();
-        for _ in 0..40 {
-            run(dir, &[&who[..], &["ask", &word, "--options", &options.join(",")]].concat()).ok();
-        }
+        let ask = json!({"command":"gate.open","question":word,"options":options});
+        bulk_as(dir, &who, &vec![ask; 40]);
         assert_next(dir, &who, "RUN");
-        run(dir, &[&who[..], &["ask", &word, "--options", &options.join(","), "--blocks", "T1"]].concat())
-            .ok();
-        for _ in 0..30 {
-            run(dir, &[&who[..], &["add", &word, "--user-action"]].concat()).ok();
-        }
+        let ask = json!({"command":"gate.open","question":word,"options":options,"blocks":["T1"]});
+        bulk_as(dir, &who, &[ask]);
+        bulk_as(dir, &who, &vec![json!({"command":"todo.add","title":word,"class":"user_action"}); 30]);
         assert_next(dir, &who, "ASK");
         let other = longest("b");
         run(dir, &["agent", "register", &other]).ok();
-        for _ in 0..60 {
-            run(dir, &[&who[..], &["add", &word, "--bound", &other]].concat()).ok();
-        }
+        bulk_as(dir, &who, &vec![json!({"command":"todo.add","title":word,"bound":other}); 60]);
         assert_next(dir, &who, "WAIT");
     }
 }
@@ -163,6 +207,18 @@ fn stuck_work_and_a_lost_turn_keep_to_the_budget_too() {
     let block = |number: u32| json!({"command":"todo.block","todo":format!("T{number}"),"why":word});
     bulk(dir.path(), &(1..=60).map(block).collect::<Vec<_>>());
     assert_next(dir.path(), &[], "PLAN");
+}
+
+#[test]
+fn a_monitor_keeps_to_the_budget_too() {
+    let agent = longest("a");
+    let who = ["--agent", &agent];
+    for word in longs() {
+        let dir = ledger();
+        run(dir.path(), &["agent", "register", &agent]).ok();
+        run(dir.path(), &[&who[..], &["add", &word, "--watch", &word, "--every", "15m"]].concat()).ok();
+        assert_next(dir.path(), &who, "RUN");
+    }
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use super::command::{CheckResult, Close, Done, NewEvidence, Spending, TodoComplete, WaitFor};
 use super::evidence::{record, stated};
+use super::frontier::{Hindrance, hindrances};
 use super::todo::{check_epoch, open_todo};
 use super::turn::own_turn;
 use super::{Context, Decided, Draft, Refusal, bounded, goal, quota};
@@ -64,6 +65,15 @@ fn completion<'a>(
     }
     if let Some(gate) = todo.gates.first() {
         return Err(Refusal::GateNotAnswered { gate: *gate });
+    }
+    if todo.watch.is_some() {
+        return Err(Refusal::NotRunnable { todo: id, hindrance: Hindrance::Monitor });
+    }
+    let capabilities = context.capabilities(caller);
+    let lane = context.lane(&todo.goal, caller, &capabilities);
+    let found = hindrances(context.state, &lane, id, todo).into_iter().find(Hindrance::is_repairable);
+    if let Some(hindrance) = found.filter(|_| caller.actor.agent().is_some()) {
+        return Err(Refusal::NotRunnable { todo: id, hindrance });
     }
     let evidence = shown_by(draft, context, id, todo, close)?;
     met(draft, context, todo, close, &evidence)?;

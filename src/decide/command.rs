@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::decimal::Decimal;
 use crate::event::{
     Allowance, DeliveryOutcome, Direction, EvidenceKind, GateOutcome, InvalidationCause, LeaseTarget,
-    Priority, Split, Subject, TodoClass, TrialEnd,
+    Priority, ResumeWhen, Split, Subject, TodoClass, TrialEnd,
 };
 use crate::hash::Hash;
 use crate::id::{
@@ -57,6 +57,37 @@ commands! {
         /// What it can always do.
         #[serde(default)]
         capabilities: Vec<CapabilityId>,
+    }
+    /// Says what a peer can do from now on.
+    "agent.update" AgentUpdate {
+        /// Its name.
+        agent: AgentId,
+        /// What it can do now.
+        #[serde(default)]
+        add: Vec<CapabilityId>,
+        /// What it can no longer do.
+        #[serde(default)]
+        drop: Vec<CapabilityId>,
+        /// The reason.
+        why: Text,
+    }
+    /// Grants a peer what only an owner can grant.
+    "agent.grant" AgentGrant {
+        /// Its name.
+        agent: AgentId,
+        /// What.
+        capabilities: Vec<CapabilityId>,
+        /// The reason.
+        why: Text,
+    }
+    /// Takes back what was granted.
+    "agent.revoke" AgentRevoke {
+        /// Its name.
+        agent: AgentId,
+        /// What.
+        capabilities: Vec<CapabilityId>,
+        /// The reason.
+        why: Text,
     }
     /// Retires a peer.
     "agent.retire" AgentRetire {
@@ -173,6 +204,21 @@ commands! {
         /// Capabilities that it requires.
         #[serde(default)]
         requires: Vec<CapabilityId>,
+        /// Capabilities that its agent may have to build first.
+        #[serde(default)]
+        buildable: Vec<CapabilityId>,
+        /// Capabilities that an owner must have granted to its agent.
+        #[serde(default)]
+        granted: Vec<CapabilityId>,
+        /// What a monitor watches.
+        #[serde(default)]
+        watch: Option<Text>,
+        /// How often.
+        #[serde(default)]
+        every_ms: Option<u64>,
+        /// Until when.
+        #[serde(default)]
+        until: Option<Timestamp>,
         /// Agents that may not take it.
         #[serde(default)]
         excluded: Vec<AgentId>,
@@ -232,6 +278,9 @@ commands! {
         /// Needs to drop.
         #[serde(default)]
         drop_needs: Vec<TodoId>,
+        /// What it may write instead.
+        #[serde(default)]
+        write: Option<Vec<PathScope>>,
         /// The epoch under which it is held.
         #[serde(default)]
         epoch: Option<u64>,
@@ -257,6 +306,9 @@ commands! {
         /// Until when.
         #[serde(default)]
         until: Option<Timestamp>,
+        /// What has to be closed first.
+        #[serde(default)]
+        when: Option<ResumeWhen>,
         /// The reason.
         why: Text,
     }
@@ -407,6 +459,19 @@ commands! {
         todo: TodoId,
         /// What is in the way.
         why: Text,
+    }
+    /// Records what was seen at what a monitor watches.
+    "monitor.poll" MonitorPoll {
+        /// The monitor.
+        todo: TodoId,
+        /// What was seen, in the same words if it is the same.
+        result: Text,
+        /// Todos that follow.
+        #[serde(default)]
+        next: Vec<Text>,
+        /// Why nothing follows, though something changed.
+        #[serde(default)]
+        no_follow_up: Option<Text>,
     }
     /// Leaves a note for the next turn.
     "refresh-state" RefreshState {
@@ -682,6 +747,7 @@ impl Command {
             | Self::TodoDefer(TodoDefer { todo, .. })
             | Self::TodoReopen(TodoReopen { todo, .. })
             | Self::TodoCancel(TodoCancel { todo, .. })
+            | Self::MonitorPoll(MonitorPoll { todo, .. })
             | Self::Yield(Yield { todo, .. })
             | Self::Block(Block { todo, .. }) => vec![*todo],
             Self::TodoComplete(TodoComplete { todo, close }) | Self::Done(Done { todo, close, .. }) => {

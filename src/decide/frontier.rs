@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use crate::event::{Holder, TodoClass};
-use crate::id::{AgentId, CapabilityId, GateId, GoalId, ResourceId, TodoId};
+use crate::event::{Holder, Priority, ResumeWhen, TodoClass};
+use crate::id::{AgentId, CapabilityId, GateId, GoalId, ResourceId, Seq, TodoId};
 use crate::scope::{PathScope, first_overlap};
 use crate::state::{Claim, State, Todo, TodoStatus};
 use crate::text::Text;
@@ -24,6 +24,22 @@ pub enum Hindrance {
         /// Until when; absent means until someone reopens it.
         until: Option<Timestamp>,
     },
+    /// It was put off until something happens; then someone decides about it.
+    Resumes {
+        /// What.
+        when: ResumeWhen,
+        /// Whether it has happened.
+        met: bool,
+    },
+    /// A monitor is looked at, not claimed.
+    Monitor,
+    /// A monitor that is not to be looked at yet.
+    NotDue {
+        /// When it is.
+        at: Timestamp,
+    },
+    /// A monitor that has come to its end.
+    MonitorEnded,
     /// Something is in the way, as someone noted.
     Blocked {
         /// What.
@@ -60,6 +76,18 @@ pub enum Hindrance {
     },
     /// This agent lacks a capability.
     Capability(CapabilityId),
+    /// This agent lacks a capability that it may build.
+    Buildable(CapabilityId),
+    /// An owner has not granted this agent a capability.
+    NotGranted(CapabilityId),
+}
+
+impl Hindrance {
+    /// Whether the agent itself can take it out of the way, in a turn on the todo.
+    #[must_use]
+    pub const fn is_repairable(&self) -> bool {
+        matches!(self, Self::Buildable(_) | Self::OutsideScope(_))
+    }
 }
 
 impl fmt::Display for Hindrance {
@@ -82,7 +110,21 @@ impl fmt::Display for Hindrance {
             Self::Overlap { todo, until: at } => write!(f, "writes where {todo} does{}", until(at)),
             Self::Resource { resource, until: at } => write!(f, "{resource} is in use{}", until(at)),
             Self::Capability(capability) => write!(f, "needs capability {capability}"),
+            Self::Buildable(capability) => write!(f, "needs capability {capability}, which can be built"),
+            Self::NotGranted(capability) => write!(f, "needs {capability}, which an owner grants"),
+            Self::Resumes { when, met: false } => write!(f, "deferred until {} is closed", resumes_on(*when)),
+            Self::Resumes { when, met: true } => write!(f, "deferred, and {} is closed", resumes_on(*when)),
+            Self::Monitor => f.write_str("a monitor is polled, not claimed"),
+            Self::NotDue { at } => write!(f, "due {at}"),
+            Self::MonitorEnded => f.write_str("its time has ended"),
         }
+    }
+}
+
+fn resumes_on(when: ResumeWhen) -> String {
+    match when {
+        ResumeWhen::Todo(todo) => todo.to_string(),
+        ResumeWhen::Gate(gate) => gate.to_string(),
     }
 }
 
@@ -95,6 +137,8 @@ pub struct Lane<'a> {
     pub holder: &'a Holder,
     /// What that one can do, registered and present.
     pub capabilities: &'a BTreeSet<CapabilityId>,
+    /// What an owner has granted it.
+    pub granted: &'a [CapabilityId],
     /// Ledger time.
     pub now: Timestamp,
 }
@@ -132,8 +176,12 @@ fn hindrances_among(
     id: TodoId,
     todo: &Todo,
 ) -> Vec<Hindrance> {
+    let mut found = Vec::new();
+    if let TodoStatus::Deferred { when: Some(when), .. } = todo.status {
+        found.push(Hindrance::Resumes { when, met: has_happened(state, when) });
+    }
     let under_way = todo.claim.as_ref().is_some_and(|claim| lane.holds(state, id, claim));
-    let mut found = own_hindrances(lane, todo, under_way);
+    found.extend(own_hindrances(lane, todo, under_way));
     if let Some(goal) = state.goals.get(&todo.goal) {
         let outside = todo.spec.write.iter().find(|scope| !goal.may_write(scope));
         found.extend(outside.cloned().map(Hindrance::OutsideScope));
@@ -168,8 +216,16 @@ fn own_hindrances(lane: &Lane<'_>, todo: &Todo, under_way: bool) -> Vec<Hindranc
     match &todo.status {
         TodoStatus::Open => {}
         TodoStatus::Blocked { why } => found.push(Hindrance::Blocked { why: why.clone() }),
-        TodoStatus::Deferred { until: Some(at) } if *at <= lane.now => {}
-        TodoStatus::Deferred { until } => found.push(Hindrance::Deferred { until: *until }),
+        TodoStatus::Deferred { when: Some(_), .. } => {}
+        TodoStatus::Deferred { until: Some(at), .. } if *at <= lane.now => {}
+        TodoStatus::Deferred { until, .. } => found.push(Hindrance::Deferred { until: *until }),
+    }
+    if let (Some(watch), Some(monitor)) = (&todo.watch, &todo.spec.monitor) {
+        if monitor.until.is_some_and(|until| until <= lane.now) {
+            found.push(Hindrance::MonitorEnded);
+        } else if watch.due > lane.now {
+            found.push(Hindrance::NotDue { at: watch.due });
+        }
     }
     // A need that was reopened does not stop what is under way.
     if !todo.unmet.is_empty() && !under_way {
@@ -188,8 +244,21 @@ fn own_hindrances(lane: &Lane<'_>, todo: &Todo, under_way: bool) -> Vec<Hindranc
         }
         let lacking = todo.spec.requires.iter().filter(|capability| !lane.capabilities.contains(*capability));
         found.extend(lacking.map(|capability| Hindrance::Capability(capability.clone())));
+        let lacking =
+            todo.spec.buildable.iter().filter(|capability| !lane.capabilities.contains(*capability));
+        found.extend(lacking.map(|capability| Hindrance::Buildable(capability.clone())));
+        let lacking = todo.spec.granted.iter().filter(|capability| !lane.granted.contains(capability));
+        found.extend(lacking.map(|capability| Hindrance::NotGranted(capability.clone())));
     }
     found
+}
+
+/// Whether what a deferred todo waits for is no longer open.
+fn has_happened(state: &State, when: ResumeWhen) -> bool {
+    match when {
+        ResumeWhen::Todo(todo) => !state.todos.contains_key(&todo),
+        ResumeWhen::Gate(gate) => !state.gates.contains_key(&gate),
+    }
 }
 
 /// The open work of a goal as one holder sees it.
@@ -197,6 +266,8 @@ fn own_hindrances(lane: &Lane<'_>, todo: &Todo, under_way: bool) -> Vec<Hindranc
 pub struct Frontier {
     /// What could run now, best first.
     pub runnable: Vec<TodoId>,
+    /// Monitors that are to be looked at now, best first.
+    pub due: Vec<TodoId>,
     /// What cannot, and everything in the way of it.
     pub waiting: BTreeMap<TodoId, Vec<Hindrance>>,
 }
@@ -204,7 +275,7 @@ pub struct Frontier {
 /// Sorts the open work of a goal: mine before unclaimed, then priority, then the order in which it was planned.
 #[must_use]
 pub fn frontier(state: &State, lane: &Lane<'_>) -> Frontier {
-    let mut runnable = Vec::new();
+    let (mut runnable, mut due) = (Vec::new(), Vec::new());
     let mut waiting = BTreeMap::new();
     let held = held_by_others(state, lane);
     for (id, todo) in state.todos.iter().filter(|(_, todo)| todo.goal == *lane.goal) {
@@ -212,11 +283,15 @@ pub fn frontier(state: &State, lane: &Lane<'_>) -> Frontier {
         if found.is_empty() {
             let mine = todo.claim.as_ref().is_some_and(|claim| lane.holds(state, *id, claim))
                 || todo.spec.bound.is_some();
-            runnable.push((!mine, todo.spec.priority, todo.added, *id));
+            let list = if todo.watch.is_some() { &mut due } else { &mut runnable };
+            list.push((!mine, todo.spec.priority, todo.added, *id));
         } else {
             waiting.insert(*id, found);
         }
     }
-    runnable.sort_unstable();
-    Frontier { runnable: runnable.into_iter().map(|(.., id)| id).collect(), waiting }
+    let sorted = |mut list: Vec<(bool, Priority, Seq, TodoId)>| {
+        list.sort_unstable();
+        list.into_iter().map(|(.., id)| id).collect()
+    };
+    Frontier { runnable: sorted(runnable), due: sorted(due), waiting }
 }

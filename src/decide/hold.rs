@@ -1,7 +1,7 @@
 //! Giving back, passing on, and leasing.
 
 use super::command::{LeaseAcquire, LeaseRelease, LeaseRenew, TodoHandOver, TodoRelease};
-use super::frontier::{Hindrance, Lane, hindrances};
+use super::frontier::{Hindrance, hindrances};
 use super::todo::{changeable, check_epoch, turn_ended};
 use super::{Context, Decided, Refusal, in_range, one};
 use crate::event::{
@@ -81,9 +81,14 @@ fn running(context: &Context<'_>, goal: &GoalId) -> Result<(), Refusal> {
 /// at the time: others may have taken the paths or the resource since it expired.
 fn may_hold(context: &Context<'_>, holder: &Holder, id: TodoId, todo: &Todo) -> Result<(), Refusal> {
     let capabilities = context.capabilities(holder);
-    let lane = Lane { goal: &todo.goal, holder, capabilities: &capabilities, now: context.now };
+    let lane = context.lane(&todo.goal, holder, &capabilities);
     let found = hindrances(context.state, &lane, id, todo).into_iter();
-    let mut found = found.filter(|one| !matches!(one, Hindrance::HeldBy { .. } | Hindrance::Capability(_)));
+    let repairs = context.state.turn_on(id).is_some_and(|(_, turn)| turn.repairs);
+    let brings = |one: &Hindrance| {
+        matches!(one, Hindrance::HeldBy { .. } | Hindrance::Capability(_) | Hindrance::Buildable(_))
+            || repairs && one.is_repairable()
+    };
+    let mut found = found.filter(|one| !brings(one));
     found.next().map_or(Ok(()), |hindrance| Err(Refusal::NotRunnable { todo: id, hindrance }))
 }
 

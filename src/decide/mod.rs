@@ -2,6 +2,7 @@
 
 mod close;
 pub mod command;
+pub mod decision;
 mod evidence;
 pub mod frontier;
 mod gate;
@@ -9,6 +10,7 @@ mod goal;
 pub mod history;
 mod hold;
 mod lineage;
+mod monitor;
 pub mod next;
 mod people;
 mod quota;
@@ -20,12 +22,12 @@ mod waits;
 use std::collections::BTreeSet;
 
 pub use command::{Caller, Command};
+pub use decision::{Decision, Mode, PlanCause, Verdict};
 pub use frontier::{Frontier, Hindrance, Lane};
 pub use history::{ClosedTodo, Closing, History, PastSpend, SpendName};
-pub use next::{Decision, Mode, PlanCause, Verdict};
 pub use refusal::Refusal;
 
-use crate::event::{Event, Holder};
+use crate::event::{Event, Holder, TurnOpened};
 use crate::id::{Actor, AgentId, CapabilityId, EvidenceId, GoalId, OwnerId, Seq, TodoId, TurnId};
 use crate::limits::LIST_MAX_ITEMS;
 use crate::state::{Goal, GoalStatus, State};
@@ -67,6 +69,9 @@ pub struct Context<'a> {
 pub fn decide(context: &Context<'_>, command: &Command) -> Result<Decided, Refusal> {
     match command {
         Command::AgentRegister(c) => people::agent_register(context, c),
+        Command::AgentUpdate(c) => people::agent_update(context, c),
+        Command::AgentGrant(c) => people::agent_grant(context, c),
+        Command::AgentRevoke(c) => people::agent_revoke(context, c),
         Command::AgentRetire(c) => people::agent_retire(context, c),
         Command::OwnerRegister(c) => people::owner_register(context, c),
         Command::OwnerRevoke(c) => people::owner_revoke(context, c),
@@ -102,6 +107,7 @@ pub fn decide(context: &Context<'_>, command: &Command) -> Result<Decided, Refus
         Command::Done(c) => close::done(context, c),
         Command::Yield(c) => turn::give_back(context, c.todo, &c.why),
         Command::Block(c) => turn::block(context, c.todo, &c.why),
+        Command::MonitorPoll(c) => monitor::poll(context, c),
         Command::RefreshState(c) => turn::refresh(context, c),
         Command::QuotaSetRequest(c) => quota::set(context, c),
         Command::QuotaSpendSlot(c) => quota::spend(context, c),
@@ -124,12 +130,28 @@ pub fn should_run(context: &Context<'_>) -> Result<Decision, Refusal> {
     let holder = context.agent()?;
     let (goal_id, goal) = context.goal_for_decision()?;
     let capabilities = context.capabilities(&holder);
-    let lane = Lane { goal: goal_id, holder: &holder, capabilities: &capabilities, now: context.now };
+    let lane = context.lane(goal_id, &holder, &capabilities);
     // A turn in another goal is not lost by asking about this one.
     if let Some((turn, open)) = context.state.turn_of(&holder).filter(|(_, turn)| turn.goal != *goal_id) {
         return Err(Refusal::TurnOpen { turn, todo: open.todo });
     }
     Ok(next::next(context.state, goal_id, goal, &lane))
+}
+
+/// The decision that a turn was opened on, made again from the state just before its record.
+///
+/// # Errors
+/// [`Refusal`] if nothing could be decided for its holder then.
+pub fn behind(before: &State, now: Timestamp, opened: &TurnOpened) -> Result<Decision, Refusal> {
+    let caller = Caller {
+        agent: opened.holder.actor.agent().cloned(),
+        session: opened.holder.session.clone(),
+        goal: Some(opened.goal.clone()),
+        capabilities: opened.capabilities.clone(),
+        ..Caller::default()
+    };
+    let caller = if before.agents.is_empty() { Caller { agent: None, ..caller } } else { caller };
+    should_run(&Context { state: before, history: &History::default(), caller: &caller, now })
 }
 
 /// The goal that a reader means: the one named, the only one that is not finished, or the last one.
@@ -148,7 +170,7 @@ pub fn ready(context: &Context<'_>) -> Result<(GoalId, Frontier), Refusal> {
     let holder = context.agent()?;
     let (goal, _) = context.goal_for_decision()?;
     let capabilities = context.capabilities(&holder);
-    let lane = Lane { goal, holder: &holder, capabilities: &capabilities, now: context.now };
+    let lane = context.lane(goal, &holder, &capabilities);
     Ok((goal.clone(), frontier::frontier(context.state, &lane)))
 }
 
@@ -203,6 +225,20 @@ impl<'a> Context<'a> {
         let registered = holder.actor.agent().and_then(|agent| self.state.agents.get(agent));
         let registered = registered.map(|agent| agent.capabilities.clone()).unwrap_or_default();
         registered.into_iter().chain(self.caller.capabilities.iter().cloned()).collect()
+    }
+
+    fn lane<'l>(
+        &self,
+        goal: &'l GoalId,
+        holder: &'l Holder,
+        capabilities: &'l BTreeSet<CapabilityId>,
+    ) -> Lane<'l>
+    where
+        'a: 'l,
+    {
+        let agent = holder.actor.agent().and_then(|agent| self.state.agents.get(agent));
+        let granted = agent.map(|agent| agent.granted.as_slice()).unwrap_or_default();
+        Lane { goal, holder, capabilities, granted, now: self.now }
     }
 
     /// The goal named, or the only one that is not finished.

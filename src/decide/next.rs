@@ -3,188 +3,22 @@
 //! It reads the state and nothing else: no clock, no text. It always answers, with one verdict, the rules that were
 //! tried in their order, the questions that wait for a human, and the condition for asking again.
 
-use serde::Serialize;
-
+use super::decision::{Decision, Mode, PlanCause, Tried, Verdict, Wake};
 use super::frontier::{Frontier, Hindrance, Lane, frontier, hindrances};
 use super::waits::Waits;
-use crate::event::{Holder, TodoClass};
-use crate::id::{CriterionId, GateId, GoalId, Seq, TodoId, TurnId};
-use crate::state::{Awaited, Gate, Goal, GoalStatus, State, Turn};
+use crate::event::{Holder, Priority, TodoClass};
+use crate::id::{CapabilityId, CriterionId, GateId, GoalId, Seq, TodoId, TurnId};
+use crate::state::{Awaited, Gate, Goal, GoalStatus, State, Todo, Turn};
 use crate::time::Timestamp;
 
-/// What to do now.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Verdict {
-    /// Work on this todo, and on nothing else.
-    Run {
-        /// The todo.
-        todo: TodoId,
-        /// The open turn, if this continues one.
-        turn: Option<TurnId>,
-        /// From whom an expired lease is taken over.
-        takes_over: Option<Holder>,
-    },
-    /// A human has to answer or act first.
-    Ask {
-        /// Open gates, most urgent first.
-        gates: Vec<GateId>,
-        /// Todos that only a person can do.
-        user_actions: Vec<TodoId>,
-    },
-    /// Decide what should be done: add, reopen, replace or close todos, ask, or propose completion.
-    Plan {
-        /// Why there is nothing to run.
-        cause: PlanCause,
-    },
-    /// Nothing now; ask again at the wake condition.
-    Wait,
-    /// The goal is finished.
-    Done,
-}
+/// Turns on one todo in a row without progress, after which a plan is due.
+pub const FRUITLESS_TURNS: u32 = 2;
 
-/// Why a plan is asked for.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum PlanCause {
-    /// Every criterion is met and nothing is open: propose completion.
-    Accepted,
-    /// Nothing is open and these criteria are not met; none if the goal has no criteria.
-    Empty {
-        /// Open criteria.
-        unmet: Vec<CriterionId>,
-    },
-    /// Everything open is stuck until someone reopens, replaces or drops it.
-    Stuck {
-        /// The stuck todos.
-        todos: Vec<TodoId>,
-    },
-}
+/// Looks of one monitor in a row that saw the same, after which a plan is due.
+pub const FRUITLESS_POLLS: u32 = 5;
 
-impl Verdict {
-    /// The word for it.
-    #[must_use]
-    pub const fn word(&self) -> &'static str {
-        match self {
-            Self::Run { .. } => "RUN",
-            Self::Ask { .. } => "ASK",
-            Self::Plan { .. } => "PLAN",
-            Self::Wait => "WAIT",
-            Self::Done => "DONE",
-        }
-    }
-}
-
-/// The name that LoopX gives to the situation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Mode {
-    /// The goal is finished.
-    TerminalNoFollowup,
-    /// The goal is paused.
-    Paused,
-    /// Work on one todo.
-    BoundedDelivery,
-    /// Work on one todo while a gate holds up something of higher rank.
-    ScopedUserGateFallback,
-    /// A human has to answer.
-    UserGate,
-    /// A human has to act.
-    UserActionRequired,
-    /// The quota is used up for now.
-    QuotaThrottled,
-    /// The work left is others'.
-    AgentScopeWait,
-    /// The work left is for someone else to take or to be given.
-    ReassignmentRequired,
-    /// The work left becomes due later.
-    Waiting,
-    /// The goal can be completed.
-    Closing,
-    /// Someone has to plan.
-    AutonomousReplan,
-}
-
-impl Mode {
-    /// The word for it.
-    #[must_use]
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::TerminalNoFollowup => "terminal_no_followup",
-            Self::Paused => "paused",
-            Self::BoundedDelivery => "bounded_delivery",
-            Self::ScopedUserGateFallback => "scoped_user_gate_fallback",
-            Self::UserGate => "user_gate",
-            Self::UserActionRequired => "user_action_required",
-            Self::QuotaThrottled => "quota_throttled",
-            Self::AgentScopeWait => "agent_scope_wait",
-            Self::ReassignmentRequired => "reassignment_required",
-            Self::Waiting => "waiting",
-            Self::Closing => "closing",
-            Self::AutonomousReplan => "autonomous_replan",
-        }
-    }
-
-    /// Minutes to wait before asking again while nothing changes; empty means stop.
-    #[must_use]
-    pub const fn cadence_minutes(self) -> &'static [u32] {
-        match self {
-            Self::BoundedDelivery | Self::ScopedUserGateFallback | Self::Closing | Self::AutonomousReplan => {
-                &[3, 10]
-            }
-            Self::UserGate | Self::UserActionRequired | Self::QuotaThrottled | Self::Waiting => &[30, 120],
-            Self::AgentScopeWait | Self::ReassignmentRequired => &[10, 20, 30, 60],
-            Self::TerminalNoFollowup | Self::Paused => &[],
-        }
-    }
-}
-
-/// When it makes sense to ask again.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Wake {
-    /// The instant, if there is one.
-    pub at: Option<Timestamp>,
-    /// What else would change the answer, in words or ids.
-    pub on: Vec<String>,
-}
-
-/// One rule of the table that was tried.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Tried {
-    /// Its row in the table of ARCHITECTURE.md.
-    pub row: u8,
-    /// Its name.
-    pub rule: &'static str,
-    /// Whether it decided.
-    pub passed: bool,
-    /// The facts that it looked at and that spoke for or against it.
-    pub facts: Vec<String>,
-}
-
-/// The answer.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Decision {
-    /// The goal it is about.
-    pub goal: GoalId,
-    /// Who asked.
-    pub holder: Holder,
-    /// The record that it was made at.
-    pub seq: Seq,
-    /// Ledger time.
-    pub now: Timestamp,
-    /// What to do.
-    pub verdict: Verdict,
-    /// The situation.
-    pub mode: Mode,
-    /// The rules tried, in order; the last one decided.
-    pub trace: Vec<Tried>,
-    /// Open gates that concern this lane, whatever the verdict.
-    pub questions: Vec<GateId>,
-    /// Todos of this goal that only a person can do and that nothing else holds up.
-    pub user_actions: Vec<TodoId>,
-    /// When to ask again.
-    pub wake: Wake,
-    /// An open turn that has lost its todo or was not paid for, and why; `next` closes it.
-    pub lost: Option<(TurnId, String)>,
-}
+/// Turns in a goal in a row without progress, after which only recovery may run.
+pub const OUTCOME_FLOOR_TURNS: u32 = 3;
 
 /// Decides. Pure and total: equal arguments give equal answers.
 #[must_use]
@@ -261,10 +95,15 @@ impl Rules<'_> {
             return answer;
         }
         let work = frontier(self.state, self.lane);
-        if let Some(answer) = self.run(&work) {
+        let answer =
+            self.resumable(&work).or_else(|| self.watch_first(&work)).or_else(|| self.obliged(&work));
+        if let Some(answer) = answer.or_else(|| self.run(&work)).or_else(|| self.repair(&work)) {
             return answer;
         }
-        self.nothing_to_run(&work)
+        let mut waits = Waits::of(self.state, self.lane, &work);
+        self.grant(&work, &waits)
+            .or_else(|| self.watch(&work))
+            .unwrap_or_else(|| self.nothing_to_run(&mut waits))
     }
 
     /// Rows 2 and 3.
@@ -297,8 +136,12 @@ impl Rules<'_> {
             return None;
         }
         self.tried(4, RULE, true, vec![id.to_string(), turn.todo.to_string()]);
-        let run = Verdict::Run { todo: turn.todo, turn: Some(id), takes_over: None };
-        Some((run, Mode::BoundedDelivery, Wake { at: Some(self.lane.now), on: Vec::new() }))
+        let todo = self.state.todos.get(&turn.todo);
+        let left = todo.map(|todo| hindrances(self.state, self.lane, turn.todo, todo)).unwrap_or_default();
+        let repair = left.into_iter().next();
+        let mode = repair.as_ref().map_or(Mode::BoundedDelivery, repair_mode);
+        let run = Verdict::Run { todo: turn.todo, turn: Some(id), takes_over: None, repair };
+        Some((run, mode, self.now()))
     }
 
     /// Why an open turn cannot go on.
@@ -316,7 +159,8 @@ impl Rules<'_> {
             return Some(format!("{} is no longer held under epoch {}", turn.todo, turn.epoch));
         }
         hindrances(self.state, self.lane, turn.todo, todo)
-            .first()
+            .iter()
+            .find(|found| !(turn.repairs && found.is_repairable()))
             .map(|found| format!("{}: {found}", turn.todo))
     }
 
@@ -336,43 +180,169 @@ impl Rules<'_> {
             return None;
         }
         let wake = Wake { at: None, on: names(&gates) };
-        Some((Verdict::Ask { gates, user_actions: Vec::new() }, Mode::UserGate, wake))
+        Some((Verdict::Ask { gates, user_actions: Vec::new(), grants: Vec::new() }, Mode::UserGate, wake))
     }
 
-    /// Rows 9 and 13.
+    const fn now(&self) -> Wake {
+        Wake { at: Some(self.lane.now), on: Vec::new() }
+    }
+
+    fn rank(&self, id: TodoId) -> Option<(Priority, Seq)> {
+        self.state.todos.get(&id).map(|todo| (todo.spec.priority, todo.added))
+    }
+
+    /// Row 6: what a todo was put off for has happened, and nothing that could run comes before it.
+    fn resumable(&mut self, work: &Frontier) -> Option<Answer> {
+        let best = work.runnable.first().and_then(|id| self.rank(*id));
+        let first = |id: &TodoId| best.is_none() || self.rank(*id) < best;
+        let others = |one: &Hindrance| matches!(one, Hindrance::Excluded | Hindrance::Bound(_));
+        let met = |found: &[Hindrance]| {
+            found.iter().any(|one| matches!(one, Hindrance::Resumes { met: true, .. }))
+                && !found.iter().any(others)
+        };
+        let todos: Vec<TodoId> =
+            work.waiting.iter().filter(|(id, found)| met(found) && first(id)).map(|(id, _)| *id).collect();
+        self.tried(6, "what a todo was put off for has happened", !todos.is_empty(), names(&todos));
+        let plan = Verdict::Plan { cause: PlanCause::Resumable { todos: todos.clone() } };
+        (!todos.is_empty()).then(|| (plan, Mode::SuccessorReplanRequired, self.now()))
+    }
+
+    /// Row 7: a monitor that is due comes before everything that could run.
+    fn watch_first(&mut self, work: &Frontier) -> Option<Answer> {
+        let priority = |id: &TodoId| self.state.todos.get(id).map(|todo| todo.spec.priority);
+        let (due, best) = (work.due.first(), work.runnable.first());
+        let first = due.filter(|due| best.is_some_and(|best| priority(due) < priority(best))).copied();
+        self.tried(7, "a monitor is due that comes before other work", first.is_some(), names(&work.due));
+        first.map(|todo| (Verdict::Poll { todo }, Mode::MonitorPoll, self.now()))
+    }
+
+    /// Row 8: what was tried again and again and brought nothing.
+    fn obliged(&mut self, work: &Frontier) -> Option<Answer> {
+        let delta = self.goal.delta;
+        let turns = work.runnable.first().and_then(|id| {
+            let times = self.state.todos.get(id)?.fruitless.since(delta);
+            (times >= FRUITLESS_TURNS).then_some((*id, times))
+        });
+        let polls = self.monitors().find_map(|(id, todo)| {
+            let times = todo.watch.as_ref()?.unchanged.since(delta);
+            (times >= FRUITLESS_POLLS).then_some((id, times))
+        });
+        let found = turns.or(polls);
+        let facts = found.iter().map(|(id, times)| format!("{id}: {times} times")).collect();
+        self.tried(8, "the same was tried and brought nothing", found.is_some(), facts);
+        let (todo, times) = found?;
+        let plan = Verdict::Plan { cause: PlanCause::Fruitless { todo, times } };
+        Some((plan, Mode::AutonomousReplan, self.now()))
+    }
+
+    /// The monitors of this goal that this agent may look at.
+    fn monitors(&self) -> impl Iterator<Item = (TodoId, &Todo)> {
+        let agent = self.lane.holder.actor.agent();
+        let mine = move |todo: &Todo| {
+            todo.spec.bound.as_ref().is_none_or(|bound| Some(bound) == agent)
+                && !agent.is_some_and(|agent| todo.spec.excluded.contains(agent))
+        };
+        let here =
+            self.state.todos.iter().filter(|(_, todo)| todo.watch.is_some() && todo.goal == *self.lane.goal);
+        here.filter(move |(_, todo)| mine(todo)).map(|(id, todo)| (*id, todo))
+    }
+
+    /// Rows 9, 12 and 13.
     fn run(&mut self, work: &Frontier) -> Option<Answer> {
-        let Some(&todo) = work.runnable.first() else {
-            self.tried(9, "a todo is runnable", false, Vec::new());
+        const RULE: &str = "a todo is runnable, and neither floor nor quota stops it";
+        let Some(&best) = work.runnable.first() else {
+            self.tried(9, RULE, false, Vec::new());
             return None;
         };
-        if let Some(at) = self.throttled_until() {
-            self.tried(9, "a todo is runnable and quota allows it", false, names(&work.runnable));
-            self.tried(
-                13,
-                "quota is used up",
-                true,
-                vec![at.map_or_else(|| "never fits".to_owned(), |at| at.to_string())],
-            );
-            let on = vec!["quota.set".to_owned(), "quota.voided".to_owned()];
-            return Some((Verdict::Wait, Mode::QuotaThrottled, Wake { at, on }));
+        let floor = (self.goal.fruitless >= OUTCOME_FLOOR_TURNS).then_some(self.goal.fruitless);
+        let recovers = |id: &&TodoId| self.state.todos.get(id).is_some_and(is_recovery);
+        let todo = if floor.is_some() { work.runnable.iter().find(recovers).copied() } else { Some(best) };
+        let throttled = todo.and_then(|_| self.throttled_until());
+        if floor.is_some() || throttled.is_some() {
+            self.tried(9, RULE, false, names(&work.runnable));
         }
-        self.tried(9, "a todo is runnable and quota allows it", true, vec![todo.to_string()]);
+        if let Some(turns) = floor
+            && throttled.is_none()
+        {
+            let facts = std::iter::once(format!("{turns} turns")).chain(names(todo.as_slice())).collect();
+            self.tried(12, "turn after turn brought no progress", true, facts);
+            let plan = Verdict::Plan { cause: PlanCause::OutcomeFloor { turns } };
+            let verdict = todo.map_or(plan, |todo| self.take(todo));
+            return Some((verdict, Mode::OutcomeFloorRecovery, self.now()));
+        }
+        if let Some(at) = throttled {
+            return Some(self.throttled(at));
+        }
+        self.tried(9, RULE, true, vec![best.to_string()]);
+        let gated = self.outranked_by_a_gate(work, best);
+        let mode = if gated { Mode::ScopedUserGateFallback } else { Mode::BoundedDelivery };
+        Some((self.take(best), mode, self.now()))
+    }
+
+    fn take(&self, todo: TodoId) -> Verdict {
         let claim = self.state.todos.get(&todo).and_then(|todo| todo.claim.as_ref());
-        let takes_over = claim
-            .filter(|claim| {
-                claim.holder != *self.lane.holder && !self.state.is_addressed_to(todo, self.lane.holder)
-            })
-            .map(|claim| claim.holder.clone());
-        let mode = if self.outranked_by_a_gate(work, todo) {
-            Mode::ScopedUserGateFallback
-        } else {
-            Mode::BoundedDelivery
+        let others = claim.filter(|claim| {
+            claim.holder != *self.lane.holder && !self.state.is_addressed_to(todo, self.lane.holder)
+        });
+        Verdict::Run { todo, turn: None, takes_over: others.map(|claim| claim.holder.clone()), repair: None }
+    }
+
+    fn throttled(&mut self, at: Option<Timestamp>) -> Answer {
+        let fact = at.map_or_else(|| "never fits".to_owned(), |at| at.to_string());
+        self.tried(13, "quota is used up", true, vec![fact]);
+        let on = vec!["quota.set".to_owned(), "quota.voided".to_owned()];
+        (Verdict::Wait, Mode::QuotaThrottled, Wake { at, on })
+    }
+
+    /// Row 10: the best of what lacks nothing but what this agent can repair.
+    fn repair(&mut self, work: &Frontier) -> Option<Answer> {
+        let repairable = |found: &[Hindrance]| match found {
+            [first, ..] if found.iter().all(Hindrance::is_repairable) => Some(first.clone()),
+            _ => None,
         };
-        Some((
-            Verdict::Run { todo, turn: None, takes_over },
-            mode,
-            Wake { at: Some(self.lane.now), on: Vec::new() },
-        ))
+        let all = work.waiting.iter().filter_map(|(id, found)| Some((*id, repairable(found)?)));
+        let best = all.min_by_key(|(id, _)| self.rank(*id));
+        let facts = best.iter().map(|(id, repair)| format!("{id}: {repair}")).collect();
+        let throttled = best.as_ref().and_then(|_| self.throttled_until());
+        let passed = best.is_some() && throttled.is_none();
+        self.tried(10, "a todo lacks only what its agent can repair", passed, facts);
+        if let Some(at) = throttled {
+            return Some(self.throttled(at));
+        }
+        let (id, needed) = best?;
+        let mode = repair_mode(&needed);
+        let mut verdict = self.take(id);
+        if let Verdict::Run { repair, .. } = &mut verdict {
+            *repair = Some(needed);
+        }
+        Some((verdict, mode, self.now()))
+    }
+
+    /// Row 11: the best of what lacks, beside repairs, only what an owner grants, and no peer has been granted.
+    fn grant(&mut self, work: &Frontier, waits: &Waits) -> Option<Answer> {
+        let lacks = |found: &[Hindrance]| {
+            found.iter().any(|one| matches!(one, Hindrance::NotGranted(_)))
+                && found.iter().all(|one| one.is_repairable() || matches!(one, Hindrance::NotGranted(_)))
+        };
+        let asked: Vec<(TodoId, CapabilityId)> = waits
+            .grants
+            .iter()
+            .filter(|(id, _)| work.waiting.get(id).is_some_and(|found| lacks(found)))
+            .cloned()
+            .collect();
+        let facts = asked.iter().map(|(id, capability)| format!("{id}: {capability}")).collect();
+        self.tried(11, "a todo lacks what only an owner grants", !asked.is_empty(), facts);
+        let on = asked.iter().map(|(id, _)| id.to_string()).collect();
+        let ask = Verdict::Ask { gates: Vec::new(), user_actions: Vec::new(), grants: asked.clone() };
+        (!asked.is_empty()).then_some((ask, Mode::UserActionRequired, Wake { at: None, on }))
+    }
+
+    /// Row 14: a monitor is due, and there is nothing else.
+    fn watch(&mut self, work: &Frontier) -> Option<Answer> {
+        self.tried(13, "quota is used up", false, Vec::new());
+        let due = work.due.first().copied();
+        self.tried(14, "a monitor is due", due.is_some(), names(&work.due));
+        due.map(|todo| (Verdict::Poll { todo }, Mode::MonitorPoll, self.now()))
     }
 
     /// When one more slot fits beside those spent and those that open turns may still spend; none if it fits now.
@@ -388,15 +358,12 @@ impl Rules<'_> {
     }
 
     fn outranked_by_a_gate(&self, work: &Frontier, chosen: TodoId) -> bool {
-        let rank = |id: &TodoId| self.state.todos.get(id).map(|todo| (todo.spec.priority, todo.added));
         let gated = |found: &[Hindrance]| found.iter().all(|one| matches!(one, Hindrance::Gate(_)));
-        work.waiting.iter().any(|(id, found)| gated(found) && rank(id) < rank(&chosen))
+        work.waiting.iter().any(|(id, found)| gated(found) && self.rank(*id) < self.rank(chosen))
     }
 
     /// Rows 15 to 19.
-    fn nothing_to_run(&mut self, work: &Frontier) -> Answer {
-        self.tried(13, "quota is used up", false, Vec::new());
-        let mut waits = Waits::of(self.state, self.lane, work);
+    fn nothing_to_run(&mut self, waits: &mut Waits) -> Answer {
         let (gates, instants) = self.awaited();
         let answers = !waits.human.is_empty() || !gates.is_empty();
         let human = answers && waits.others.is_empty() && waits.later.is_empty() && instants.is_empty();
@@ -404,7 +371,7 @@ impl Rules<'_> {
         self.tried(15, "everything left waits for a human", human, facts);
         if human {
             waits.gates.extend(gates);
-            return self.ask(&waits);
+            return self.ask(waits);
         }
         self.tried(16, "work left is others'", !waits.others.is_empty(), names(&waits.others));
         if !waits.others.is_empty() {
@@ -412,13 +379,17 @@ impl Rules<'_> {
                 if waits.earliest.is_some() { Mode::AgentScopeWait } else { Mode::ReassignmentRequired };
             return (Verdict::Wait, mode, Wake { at: waits.earliest, on: names(&waits.others) });
         }
+        let instants_left = instants.len();
         let later: Vec<String> = names(&waits.later).into_iter().chain(names(&instants)).collect();
         self.tried(17, "work left becomes due later", !later.is_empty(), later.clone());
         if !later.is_empty() {
             let at = waits.earliest.into_iter().chain(instants).min();
-            return (Verdict::Wait, Mode::Waiting, Wake { at, on: names(&waits.later) });
+            let watched = |id: &TodoId| self.state.todos.get(id).is_some_and(|todo| todo.watch.is_some());
+            let only_monitors = instants_left == 0 && waits.later.iter().all(watched);
+            let mode = if only_monitors { Mode::MonitorQuietSkip } else { Mode::Waiting };
+            return (Verdict::Wait, mode, Wake { at, on: names(&waits.later) });
         }
-        self.plan(&waits)
+        self.plan(waits)
     }
 
     /// What closed work said has to happen first, and has not: open gates, and instants to come.
@@ -437,9 +408,11 @@ impl Rules<'_> {
     fn ask(&self, waits: &Waits) -> Answer {
         let gates: Vec<GateId> = waits.gates.iter().copied().collect();
         let user_actions = user_actions(self.state, self.lane);
+        let grants: Vec<(TodoId, CapabilityId)> = waits.grants.iter().cloned().collect();
         let mode = if gates.is_empty() { Mode::UserActionRequired } else { Mode::UserGate };
-        let on = names(&gates).into_iter().chain(names(&user_actions)).collect();
-        (Verdict::Ask { gates, user_actions }, mode, Wake { at: None, on })
+        let granted = grants.iter().map(|(id, _)| id.to_string());
+        let on = names(&gates).into_iter().chain(names(&user_actions)).chain(granted).collect();
+        (Verdict::Ask { gates, user_actions, grants }, mode, Wake { at: None, on })
     }
 
     /// Rows 18 and 19.
@@ -448,7 +421,7 @@ impl Rules<'_> {
             self.goal.criteria.iter().filter(|(_, c)| c.met_by.is_none()).map(|(id, _)| *id).collect();
         let accepted = self.goal.is_accepted() && waits.stuck.is_empty();
         self.tried(18, "acceptance is met and nothing is open", accepted, names(&unmet));
-        let wake = Wake { at: Some(self.lane.now), on: Vec::new() };
+        let wake = self.now();
         if accepted {
             return (Verdict::Plan { cause: PlanCause::Accepted }, Mode::Closing, wake);
         }
@@ -477,6 +450,18 @@ fn kept_slots(state: &State, goal: &GoalId, holder: &Holder) -> Vec<Timestamp> {
 pub fn reservations(state: &State, goal: &GoalId, except: &Holder) -> Vec<Timestamp> {
     let open = state.turns.values().filter(|turn| turn.goal == *goal && turn.holder != *except);
     open.filter_map(|turn| state.reserved_until(turn)).collect()
+}
+
+/// A todo that is there to find out why nothing comes of the others.
+fn is_recovery(todo: &Todo) -> bool {
+    todo.spec.action.as_ref().is_some_and(|action| action.as_str() == "recovery")
+}
+
+const fn repair_mode(repair: &Hindrance) -> Mode {
+    match repair {
+        Hindrance::OutsideScope(_) => Mode::BoundaryProjectionRepair,
+        _ => Mode::RepairBridge,
+    }
 }
 
 fn names<T: ToString>(ids: &[T]) -> Vec<String> {

@@ -1,12 +1,17 @@
 //! Agents and owners.
 
-use super::command::{AgentRegister, AgentRetire, OwnerRegister, OwnerRevoke};
-use super::{Context, Decided, Draft, Refusal, bounded};
-use crate::event::{
-    AgentRegistered, AgentRetired, ClaimReleased, LeaseReleased, LeaseTarget, OwnerRegistered, OwnerRevoked,
-    TurnClosed, TurnEnd,
+use std::collections::BTreeSet;
+
+use super::command::{
+    AgentGrant, AgentRegister, AgentRetire, AgentRevoke, AgentUpdate, OwnerRegister, OwnerRevoke,
 };
-use crate::id::{Actor, AgentId, LOCAL, OwnerId};
+use super::{Context, Decided, Draft, Refusal, bounded, one};
+use crate::event::{
+    AgentChanged, AgentRegistered, AgentRetired, ClaimReleased, LeaseReleased, LeaseTarget, OwnerRegistered,
+    OwnerRevoked, TurnClosed, TurnEnd,
+};
+use crate::id::{Actor, AgentId, CapabilityId, LOCAL, OwnerId};
+use crate::state::Agent;
 use crate::text::Text;
 
 /// What ends when someone leaves: their turns, claims and leases. Nobody else could end a turn of theirs, and a person's
@@ -53,18 +58,69 @@ pub(super) fn agent_register(context: &Context<'_>, command: &AgentRegister) -> 
     draft.by(actor)
 }
 
+fn known<'a>(context: &Context<'a>, agent: &AgentId) -> Result<&'a Agent, Refusal> {
+    match context.state.agents.get(agent) {
+        None => Err(Refusal::AgentUnknown { agent: agent.clone() }),
+        Some(found) if found.retired => Err(Refusal::AgentRetired { agent: agent.clone() }),
+        Some(found) => Ok(found),
+    }
+}
+
+/// One list with more and less in it, each once.
+fn changed(list: &[CapabilityId], more: &[CapabilityId], less: &[CapabilityId]) -> Vec<CapabilityId> {
+    let all: BTreeSet<&CapabilityId> = list.iter().chain(more).collect();
+    all.into_iter().filter(|one| !less.contains(one)).cloned().collect()
+}
+
+/// What a peer can do, as it says itself, or an owner does. It grants nothing.
+pub(super) fn agent_update(context: &Context<'_>, command: &AgentUpdate) -> Result<Decided, Refusal> {
+    let actor = context.anyone()?.actor;
+    let AgentUpdate { agent, add, drop, why } = command;
+    let found = known(context, agent)?;
+    if actor.agent().is_some_and(|me| me != agent) {
+        return Err(Refusal::OwnerOnly { what: "say what another agent can do" });
+    }
+    let capabilities = changed(&found.capabilities, add, drop);
+    change(actor, agent, found, capabilities, found.granted.clone(), why)
+}
+
+pub(super) fn agent_grant(context: &Context<'_>, command: &AgentGrant) -> Result<Decided, Refusal> {
+    let actor = Actor::Owner(context.owner("grant a capability")?);
+    let found = known(context, &command.agent)?;
+    let granted = changed(&found.granted, &command.capabilities, &[]);
+    change(actor, &command.agent, found, found.capabilities.clone(), granted, &command.why)
+}
+
+pub(super) fn agent_revoke(context: &Context<'_>, command: &AgentRevoke) -> Result<Decided, Refusal> {
+    let actor = Actor::Owner(context.owner("take a grant back")?);
+    let found = known(context, &command.agent)?;
+    let granted = changed(&found.granted, &[], &command.capabilities);
+    change(actor, &command.agent, found, found.capabilities.clone(), granted, &command.why)
+}
+
+fn change(
+    actor: Actor,
+    agent: &AgentId,
+    found: &Agent,
+    capabilities: Vec<CapabilityId>,
+    granted: Vec<CapabilityId>,
+    why: &Text,
+) -> Result<Decided, Refusal> {
+    bounded("capabilities", &capabilities)?;
+    bounded("granted", &granted)?;
+    if capabilities == found.capabilities && granted == found.granted {
+        return Err(Refusal::NothingToChange);
+    }
+    one(actor, AgentChanged { agent: agent.clone(), capabilities, granted, why: why.clone() })
+}
+
 pub(super) fn agent_retire(context: &Context<'_>, command: &AgentRetire) -> Result<Decided, Refusal> {
     let actor = Actor::Owner(context.owner("retire an agent")?);
-    match context.state.agents.get(&command.agent) {
-        None => Err(Refusal::AgentUnknown { agent: command.agent.clone() }),
-        Some(agent) if agent.retired => Err(Refusal::AgentRetired { agent: command.agent.clone() }),
-        Some(_) => {
-            let mut draft = context.draft();
-            let_go(&mut draft, &Actor::Agent(command.agent.clone()), &command.why);
-            draft.push(AgentRetired { agent: command.agent.clone(), why: command.why.clone() });
-            draft.by(actor)
-        }
-    }
+    known(context, &command.agent)?;
+    let mut draft = context.draft();
+    let_go(&mut draft, &Actor::Agent(command.agent.clone()), &command.why);
+    draft.push(AgentRetired { agent: command.agent.clone(), why: command.why.clone() });
+    draft.by(actor)
 }
 
 /// The first owner registers itself; later ones are named by an owner.

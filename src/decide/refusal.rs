@@ -381,6 +381,35 @@ pub enum Refusal {
         /// The record named.
         spend: Seq,
     },
+    /// It is no monitor.
+    #[error("{todo} is not a monitor")]
+    NotAMonitor {
+        /// The todo.
+        todo: TodoId,
+    },
+    /// Nothing new was seen, and it is too early to say so again.
+    #[error("{todo} saw nothing new, and is due at {at}")]
+    MonitorNotDue {
+        /// The monitor.
+        todo: TodoId,
+        /// When it is due.
+        at: Timestamp,
+    },
+    /// A monitor says what it watches and how often; nothing else does.
+    #[error("a monitor says what it watches and how often, and nothing else does")]
+    MonitorSpec,
+    /// A monitor is no work.
+    #[error("{todo} is a monitor, which is never completed")]
+    NeedIsMonitor {
+        /// The monitor.
+        todo: TodoId,
+    },
+    /// A todo is put off until an instant, or until something happens.
+    #[error("{todo} is put off until an instant or until something is closed, not both")]
+    ResumeAmbiguous {
+        /// The todo.
+        todo: TodoId,
+    },
 }
 
 impl Refusal {
@@ -440,6 +469,11 @@ impl Refusal {
             Self::OutOfRange { .. } => "out_of_range",
             Self::NotLeased { .. } => "lease.none",
             Self::SpendNotFound { .. } => "quota.no_such_spend",
+            Self::NotAMonitor { .. } => "monitor.none",
+            Self::MonitorNotDue { .. } => "monitor.not_due",
+            Self::MonitorSpec => "monitor.unclear",
+            Self::NeedIsMonitor { .. } => "need.is_monitor",
+            Self::ResumeAmbiguous { .. } => "resume.ambiguous",
         }
     }
 }

@@ -3,10 +3,12 @@
 use super::command::{TodoAdd, TodoCancel, TodoDefer, TodoReopen, TodoSupersede, TodoUpdate};
 use super::{ClosedTodo, Closing, Context, Decided, Refusal, bounded, one};
 use crate::event::{
-    Event, Holder, LeaseTarget, ReopenedTodo, TodoAdded, TodoBlocked, TodoCancelled, TodoChange, TodoChanged,
-    TodoDeferred, TodoReopened, TodoSpec, TodoSuperseded, TurnClosed, TurnEnd,
+    Event, Holder, LeaseTarget, Monitoring, ReopenedTodo, ResumeWhen, TodoAdded, TodoBlocked, TodoCancelled,
+    TodoChange, TodoChanged, TodoClass, TodoDeferred, TodoReopened, TodoSpec, TodoSuperseded, TurnClosed,
+    TurnEnd,
 };
 use crate::id::{Actor, GoalId, TodoId};
+use crate::limits::{MONITOR_MAX_MS, MONITOR_MIN_MS};
 use crate::state::{Goal, State, Todo, TodoStatus};
 use crate::text::Text;
 
@@ -16,10 +18,13 @@ pub(super) fn add(context: &Context<'_>, command: &TodoAdd) -> Result<Decided, R
     let spec = TodoSpec {
         action: command.action.clone(),
         bound: command.bound.clone(),
+        buildable: command.buildable.clone(),
         check: command.check.clone(),
         class: command.class,
         done_when: command.done_when.clone(),
         excluded: command.excluded.clone(),
+        granted: command.granted.clone(),
+        monitor: monitoring(context, command)?,
         needs: command.needs.clone(),
         priority: command.priority,
         requires: command.requires.clone(),
@@ -35,11 +40,29 @@ pub(super) fn add(context: &Context<'_>, command: &TodoAdd) -> Result<Decided, R
     draft.by(actor)
 }
 
+/// What a monitor watches. It takes nothing up, so that it has no use for what bounds work.
+fn monitoring(context: &Context<'_>, command: &TodoAdd) -> Result<Option<Monitoring>, Refusal> {
+    let TodoAdd { class, watch, every_ms, until, check, write, resources, .. } = command;
+    match (*class == TodoClass::Monitor, watch, every_ms) {
+        (false, None, None) if until.is_none() => Ok(None),
+        (true, Some(target), Some(every_ms))
+            if check.is_empty() && write.is_empty() && resources.is_empty() =>
+        {
+            let every_ms = super::in_range("every_ms", *every_ms, MONITOR_MIN_MS, MONITOR_MAX_MS)?;
+            until.map_or(Ok(()), |until| super::ahead(context, "until", until))?;
+            Ok(Some(Monitoring { every_ms, target: target.clone(), until: *until }))
+        }
+        _ => Err(Refusal::MonitorSpec),
+    }
+}
+
 fn check_spec(context: &Context<'_>, goal_id: &GoalId, goal: &Goal, spec: &TodoSpec) -> Result<(), Refusal> {
     bounded("needs", &spec.needs)?;
     bounded("write", &spec.write)?;
     bounded("resources", &spec.resources)?;
     bounded("requires", &spec.requires)?;
+    bounded("buildable", &spec.buildable)?;
+    bounded("granted", &spec.granted)?;
     bounded("excluded", &spec.excluded)?;
     bounded("serves", &spec.serves)?;
     bounded("check", &spec.check)?;
@@ -70,6 +93,9 @@ fn check_spec(context: &Context<'_>, goal_id: &GoalId, goal: &Goal, spec: &TodoS
 /// A need is open in the same goal, or was completed.
 fn check_need(context: &Context<'_>, goal: &GoalId, need: TodoId) -> Result<(), Refusal> {
     if let Some(todo) = context.state.todos.get(&need) {
+        if todo.watch.is_some() {
+            return Err(Refusal::NeedIsMonitor { todo: need });
+        }
         return Context::exists("todo of this goal", &need, todo.goal == *goal);
     }
     match context.history.todos.get(&need) {
@@ -141,6 +167,17 @@ pub(super) fn update(context: &Context<'_>, command: &TodoUpdate) -> Result<Deci
         let new = spec.needs.iter().copied().filter(|need| !command.drop_needs.contains(need)).collect();
         changes.push(TodoChange::Needs { old: spec.needs.clone(), new });
     }
+    if let Some(new) = command.write.as_ref().filter(|new| **new != spec.write) {
+        bounded("write", new)?;
+        let goal = context.state.goals.get(&todo.goal);
+        if let Some((scope, goal)) =
+            new.iter().find_map(|scope| Some((scope, goal.filter(|g| !g.may_write(scope))?)))
+        {
+            let (scope, allowed) = (scope.clone(), goal.write.clone());
+            return Err(Refusal::OutsideScope { scope, goal: todo.goal.clone(), allowed });
+        }
+        changes.push(TodoChange::Write { old: spec.write.clone(), new: new.clone() });
+    }
     if changes.is_empty() {
         return Err(Refusal::NothingToChange);
     }
@@ -167,16 +204,27 @@ pub(super) fn block(context: &Context<'_>, todo: TodoId, why: &Text) -> Result<D
 }
 
 pub(super) fn defer(context: &Context<'_>, command: &TodoDefer) -> Result<Decided, Refusal> {
-    let TodoDefer { todo, until, why } = command;
+    let TodoDefer { todo, until, when, why } = command;
     if let Some(at) = until {
         super::ahead(context, "until", *at)?;
+    }
+    match when {
+        Some(_) if until.is_some() => return Err(Refusal::ResumeAmbiguous { todo: *todo }),
+        Some(ResumeWhen::Todo(other)) => {
+            open_todo(context, *other)?;
+            Context::exists("other todo", other, other != todo)?;
+        }
+        Some(ResumeWhen::Gate(gate)) if !context.state.gates.contains_key(gate) => {
+            return Err(Refusal::GateNotOpen { gate: *gate });
+        }
+        Some(ResumeWhen::Gate(_)) | None => {}
     }
     out_of_hand(
         context,
         *todo,
         TurnEnd::Yielded,
         why,
-        TodoDeferred { id: *todo, until: *until, why: why.clone() },
+        TodoDeferred { id: *todo, until: *until, when: *when, why: why.clone() },
     )
 }
 

@@ -1,7 +1,7 @@
 //! Turns: what an agent takes on, gives back, and reports.
 
 use super::command::{Next, RefreshState, Spending, TodoClaim};
-use super::frontier::{Lane, hindrances};
+use super::frontier::{Hindrance, Lane, hindrances};
 use super::hold::expiry;
 use super::todo::{changeable, open_todo, turn_ended};
 use super::{Context, Decided, Draft, Refusal, Verdict, one, quota};
@@ -24,11 +24,12 @@ pub(super) fn next(context: &Context<'_>, command: &Next) -> Result<Decided, Ref
     if let Some((turn, why)) = &decision.lost {
         close_lost(&mut draft, context, *turn, why);
     }
-    if let Verdict::Run { todo, turn, .. } = &decision.verdict {
+    if let Verdict::Run { todo, turn, repair, .. } = &decision.verdict {
         let found = open_todo(context, *todo)?;
+        let how = How { by_name: false, repairs: repair.is_some() };
         match turn {
             Some(_) => renew_if_short(&mut draft, context, command, *todo, found, until),
-            None => take(&mut draft, context, &decision.holder, *todo, found, until),
+            None => take(&mut draft, context, &decision.holder, *todo, found, until, how),
         }
     }
     if draft.events.is_empty() {
@@ -75,7 +76,16 @@ fn renew_if_short(
     }
 }
 
-/// Claim, lease and turn on a todo that nothing is in the way of.
+/// How a turn comes about.
+#[derive(Debug, Clone, Copy)]
+struct How {
+    /// Whether the todo was chosen by name.
+    by_name: bool,
+    /// Whether something has to be repaired first.
+    repairs: bool,
+}
+
+/// Claim, lease and turn on a todo that nothing is in the way of, apart from what the turn repairs.
 fn take(
     draft: &mut Draft<'_>,
     context: &Context<'_>,
@@ -83,6 +93,7 @@ fn take(
     id: TodoId,
     todo: &Todo,
     until: Timestamp,
+    how: How,
 ) {
     let on = LeaseTarget::Todo(id);
     let mut epoch = todo.epoch + 1;
@@ -116,11 +127,14 @@ fn take(
         }
     }
     draft.push(TurnOpened {
+        by_name: how.by_name,
+        capabilities: context.caller.capabilities.clone(),
         decided_at: context.state.seq,
         epoch,
         goal: todo.goal.clone(),
         holder: holder.clone(),
         id: draft.mint_turn(),
+        repairs: how.repairs,
         todo: id,
     });
 }
@@ -135,8 +149,13 @@ pub(super) fn claim(context: &Context<'_>, command: &TodoClaim) -> Result<Decide
         return Err(Refusal::GoalNotActive { goal: todo.goal.clone(), status: goal.status });
     }
     let capabilities = context.capabilities(&holder);
-    let lane = Lane { goal: &todo.goal, holder: &holder, capabilities: &capabilities, now: context.now };
-    if let Some(hindrance) = hindrances(context.state, &lane, id, todo).into_iter().next() {
+    let lane = context.lane(&todo.goal, &holder, &capabilities);
+    if todo.watch.is_some() {
+        return Err(Refusal::NotRunnable { todo: id, hindrance: Hindrance::Monitor });
+    }
+    let found = hindrances(context.state, &lane, id, todo);
+    let repairs = !found.is_empty() && holder.actor.agent().is_some();
+    if let Some(hindrance) = found.into_iter().find(|one| !(repairs && one.is_repairable())) {
         return Err(Refusal::NotRunnable { todo: id, hindrance });
     }
     if matches!(holder.actor, Actor::Owner(_)) {
@@ -148,7 +167,8 @@ pub(super) fn claim(context: &Context<'_>, command: &TodoClaim) -> Result<Decide
     gate_on_agent(context, &lane)?;
     quota::fits(context, &todo.goal, &holder, 1)?;
     let mut draft = context.draft();
-    take(&mut draft, context, &holder, id, todo, expiry(context, command.ttl_ms)?);
+    let how = How { by_name: true, repairs };
+    take(&mut draft, context, &holder, id, todo, expiry(context, command.ttl_ms)?, how);
     draft.by(holder.actor)
 }
 

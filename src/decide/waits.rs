@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::frontier::{Frontier, Hindrance, Lane};
+use crate::event::ResumeWhen;
 use crate::id::{CapabilityId, GateId, TodoId};
-use crate::state::{State, Todo};
+use crate::state::{Agent, State, Todo};
 use crate::time::Timestamp;
 
 /// What the work that cannot run waits for, each todo in exactly one place.
@@ -15,6 +16,7 @@ pub(super) struct Waits {
     pub others: Vec<TodoId>,
     pub later: Vec<TodoId>,
     pub gates: BTreeSet<GateId>,
+    pub grants: BTreeSet<(TodoId, CapabilityId)>,
     pub earliest: Option<Timestamp>,
 }
 
@@ -81,10 +83,28 @@ impl Waits {
                 }
                 // A person is asked for only what a person could do now.
                 Hindrance::UserAction if found.len() == 1 => (WaitsFor::Human, None),
-                Hindrance::UserAction => (WaitsFor::Later, None),
+                Hindrance::UserAction | Hindrance::Buildable(_) => (WaitsFor::Later, None),
+                Hindrance::Resumes { when: ResumeWhen::Todo(todo), met: false } => {
+                    (*settled.get(todo).or_else(|| elsewhere(state, lane, *todo))?, None)
+                }
+                Hindrance::Resumes { when: ResumeWhen::Gate(gate), met: false } => {
+                    self.gates.insert(*gate);
+                    (WaitsFor::Human, None)
+                }
+                Hindrance::NotGranted(capability) => {
+                    let peer = peer_may(state, lane, todo, |peer| peer.granted.contains(capability));
+                    if !peer {
+                        self.grants.insert((id, capability.clone()));
+                    }
+                    (if peer { WaitsFor::Others } else { WaitsFor::Human }, None)
+                }
                 Hindrance::Blocked { .. }
                 | Hindrance::Deferred { until: None }
+                | Hindrance::Resumes { met: true, .. }
+                | Hindrance::MonitorEnded
+                | Hindrance::Monitor
                 | Hindrance::OutsideScope(_) => (WaitsFor::Stuck, None),
+                Hindrance::NotDue { at } => (WaitsFor::Later, Some(*at)),
                 Hindrance::Deferred { until } => (WaitsFor::Later, *until),
                 Hindrance::HeldBy { until, .. }
                 | Hindrance::Overlap { until, .. }
@@ -102,15 +122,26 @@ impl Waits {
     }
 }
 
+/// A todo that is runnable, or of another goal, will be somebody's.
+fn elsewhere(state: &State, lane: &Lane<'_>, todo: TodoId) -> Option<&'static WaitsFor> {
+    let other = state.todos.get(&todo)?;
+    (other.goal != *lane.goal).then_some(&WaitsFor::Others)
+}
+
 /// Work that a peer may take is that peer's; work that no peer may take, or has the capability for, is stuck.
 fn others_may(state: &State, lane: &Lane<'_>, todo: &Todo, needed: Option<&CapabilityId>) -> WaitsFor {
+    let can = |peer: &Agent| needed.is_none_or(|needed| peer.capabilities.contains(needed));
+    if peer_may(state, lane, todo, can) { WaitsFor::Others } else { WaitsFor::Stuck }
+}
+
+/// Whether a peer that can do it may take a todo.
+fn peer_may(state: &State, lane: &Lane<'_>, todo: &Todo, can: impl Fn(&Agent) -> bool) -> bool {
     let me = lane.holder.actor.agent();
-    let peer = state.agents.iter().any(|(name, agent)| {
+    state.agents.iter().any(|(name, agent)| {
         Some(name) != me
             && !agent.retired
             && !todo.spec.excluded.contains(name)
             && todo.spec.bound.as_ref().is_none_or(|bound| bound == name)
-            && needed.is_none_or(|needed| agent.capabilities.contains(needed))
-    });
-    if peer { WaitsFor::Others } else { WaitsFor::Stuck }
+            && can(agent)
+    })
 }

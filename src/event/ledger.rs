@@ -50,6 +50,22 @@ pub struct AgentRegistered {
     pub capabilities: Vec<CapabilityId>,
 }
 
+/// `agent.changed`: what a peer can do, as it is from here on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AgentChanged {
+    /// The peer.
+    pub agent: AgentId,
+    /// What it can always do.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub capabilities: Vec<CapabilityId>,
+    /// What an owner has granted it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub granted: Vec<CapabilityId>,
+    /// The reason.
+    pub why: Text,
+}
+
 /// `agent.retired`: a peer left; it is refused from here on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

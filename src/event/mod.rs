@@ -73,6 +73,8 @@ events! {
     "ledger.sealed" => LedgerSealed,
     /// A peer joined.
     "agent.registered" => AgentRegistered,
+    /// What a peer can do changed.
+    "agent.changed" => AgentChanged,
     /// A peer left.
     "agent.retired" => AgentRetired,
     /// A human who decides was named.
@@ -147,6 +149,8 @@ events! {
     "quota.spent" => QuotaSpent,
     /// A spend was taken back.
     "quota.voided" => QuotaVoided,
+    /// Someone looked at what a monitor watches.
+    "monitor.polled" => MonitorPolled,
     /// What the next turn must see.
     "state.refreshed" => StateRefreshed,
     /// A metric was defined.

@@ -41,6 +41,7 @@ impl Event {
         match self {
             Self::LedgerCreated(_) | Self::LedgerRecovered(_) | Self::LedgerSealed(_) => {}
             Self::AgentRegistered(e) => names.one(&e.agent),
+            Self::AgentChanged(e) => names.one(&e.agent),
             Self::AgentRetired(e) => names.one(&e.agent),
             Self::OwnerRegistered(e) => names.one(&e.owner),
             Self::OwnerRevoked(e) => names.one(&e.owner),
@@ -92,6 +93,7 @@ impl Event {
             Self::QuotaSet(e) => names.one(&e.goal),
             Self::QuotaSpent(e) => names.two(&e.turn, &e.todo),
             Self::QuotaVoided(e) => names.three(&e.goal, &e.turn, &format!("#{}", e.spend)),
+            Self::MonitorPolled(e) => names.one(&e.id),
             Self::StateRefreshed(e) => {
                 names.one(&e.goal);
                 names.all(e.todo);

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::hash::Hash;
 use crate::id::{AgentId, CapabilityId, CriterionId, EvidenceId, GateId, GoalId, Label, ResourceId, TodoId};
 use crate::scope::PathScope;
 use crate::text::Text;
@@ -16,6 +17,31 @@ pub enum TodoClass {
     Advancement,
     /// Only a person can do it.
     UserAction,
+    /// Looks at something again and again, and changes nothing.
+    Monitor,
+}
+
+/// What a monitor looks at, and how often.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Monitoring {
+    /// Milliseconds from one look to the next.
+    pub every_ms: u64,
+    /// What is looked at.
+    pub target: Text,
+    /// When it ends.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<Timestamp>,
+}
+
+/// What a todo that was put off waits for, if not for an instant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ResumeWhen {
+    /// That todo is closed.
+    Todo(TodoId),
+    /// That gate is no longer open.
+    Gate(GateId),
 }
 
 /// Urgency, from P0 (first) to P4.
@@ -44,6 +70,9 @@ pub struct TodoSpec {
     /// The only agent that may take it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bound: Option<AgentId>,
+    /// Capabilities that whoever takes it may have to build first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub buildable: Vec<CapabilityId>,
     /// A command, without a shell, that must succeed before it can be completed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub check: Vec<String>,
@@ -56,6 +85,12 @@ pub struct TodoSpec {
     /// Agents that may not take it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub excluded: Vec<AgentId>,
+    /// Capabilities that an owner must have granted to its agent, such as credentials.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub granted: Vec<CapabilityId>,
+    /// What is looked at, if this is a monitor.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub monitor: Option<Monitoring>,
     /// Todos that must be completed first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub needs: Vec<TodoId>,
@@ -89,10 +124,13 @@ impl TodoSpec {
         Self {
             action: None,
             bound: None,
+            buildable: Vec::new(),
             check: Vec::new(),
             class: TodoClass::default(),
             done_when: None,
             excluded: Vec::new(),
+            granted: Vec::new(),
+            monitor: None,
             needs: Vec::new(),
             priority: Priority::default(),
             requires: Vec::new(),
@@ -110,6 +148,7 @@ impl TodoSpec {
             TodoChange::Priority { new, .. } => self.priority = *new,
             TodoChange::DoneWhen { new, .. } => self.done_when = Some(new.clone()),
             TodoChange::Needs { new, .. } => self.needs.clone_from(new),
+            TodoChange::Write { new, .. } => self.write.clone_from(new),
         }
     }
 }
@@ -151,6 +190,13 @@ pub enum TodoChange {
         /// After.
         new: Vec<TodoId>,
     },
+    /// What it may write.
+    Write {
+        /// Before.
+        old: Vec<PathScope>,
+        /// After.
+        new: Vec<PathScope>,
+    },
     /// What shows that it is done.
     DoneWhen {
         /// Before.
@@ -181,7 +227,7 @@ pub struct TodoBlocked {
     pub why: Text,
 }
 
-/// `todo.deferred`: put off, until an instant or until someone reopens it.
+/// `todo.deferred`: put off, until an instant, or until someone reopens it, who may wait for something to happen.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TodoDeferred {
@@ -190,6 +236,9 @@ pub struct TodoDeferred {
     /// When it becomes runnable again by itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Timestamp>,
+    /// What has to happen before someone decides about it again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub when: Option<ResumeWhen>,
     /// The reason.
     pub why: Text,
 }
@@ -293,4 +342,19 @@ pub struct TodoCancelled {
     pub id: TodoId,
     /// The reason.
     pub why: Text,
+}
+
+/// `monitor.polled`: someone looked. The result is repeated only if it differs from the last one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MonitorPolled {
+    /// BLAKE3 of the result.
+    pub digest: Hash,
+    /// When it is due again.
+    pub due: Timestamp,
+    /// The todo.
+    pub id: TodoId,
+    /// What was seen, if it was not seen the last time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result: Option<Text>,
 }

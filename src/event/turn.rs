@@ -3,13 +3,19 @@
 use serde::{Deserialize, Serialize};
 
 use super::Holder;
-use crate::id::{GoalId, Label, Seq, TodoId, TurnId};
+use crate::id::{CapabilityId, GoalId, Label, Seq, TodoId, TurnId};
 use crate::text::Text;
 
 /// `turn.opened`: one bounded turn of one agent on one todo. What is opened here is what is closed and charged.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TurnOpened {
+    /// Whether the todo was chosen by name, not by the decision.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub by_name: bool,
+    /// Capabilities that its agent said to have, beside those it was registered with.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub capabilities: Vec<CapabilityId>,
     /// The head that the decision was made at.
     pub decided_at: Seq,
     /// The epoch of the todo.
@@ -20,8 +26,16 @@ pub struct TurnOpened {
     pub holder: Holder,
     /// The id minted for it.
     pub id: TurnId,
+    /// Whether it first has to repair what is in the way of the todo.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub repairs: bool,
     /// The todo.
     pub todo: TodoId,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+const fn is_false(value: &bool) -> bool {
+    !*value
 }
 
 /// What a turn brought.

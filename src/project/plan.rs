@@ -64,7 +64,7 @@ fn rank(state: &State, planned: &Planned<'_>) -> (u8, Option<Priority>, Timestam
     let wake = decision.wake.at.unwrap_or(last);
     match &decision.verdict {
         Verdict::Run { turn: Some(_), .. } => (0, None, Timestamp::MIN, Seq::ZERO),
-        Verdict::Run { todo, .. } => {
+        Verdict::Run { todo, .. } | Verdict::Poll { todo } => {
             let todo = state.todos.get(todo);
             let added = todo.map_or(Seq::ZERO, |todo| todo.added);
             (1, todo.map(|todo| todo.spec.priority), Timestamp::MIN, added)

@@ -39,7 +39,7 @@ pub struct Status<'a> {
     pub user_actions: Vec<(TodoId, &'a Todo)>,
     /// What runs.
     pub running: Vec<Running<'a>>,
-    /// What could run, best first.
+    /// What could run, best first; then monitors that are due.
     pub ready: Vec<(TodoId, &'a Todo)>,
     /// What cannot run, and why: what is due at a known instant first.
     pub waiting: Vec<(TodoId, &'a Todo, Vec<Hindrance>)>,
@@ -52,14 +52,19 @@ pub struct Status<'a> {
 pub fn status<'a>(state: &'a State, id: &'a GoalId, goal: &'a Goal, now: Timestamp) -> Status<'a> {
     // A reader that holds nothing and can do everything an agent can: what hinders it hinders everyone.
     let reader = Holder { actor: Actor::System, session: None };
-    let capabilities: BTreeSet<_> =
-        state.todos.values().flat_map(|todo| todo.spec.requires.iter().cloned()).collect();
-    let lane = Lane { goal: id, holder: &reader, capabilities: &capabilities, now };
+    let capabilities: BTreeSet<_> = state
+        .todos
+        .values()
+        .flat_map(|todo| todo.spec.requires.iter().chain(&todo.spec.buildable).cloned())
+        .collect();
+    let granted: Vec<_> = state.agents.values().flat_map(|agent| agent.granted.iter().cloned()).collect();
+    let lane = Lane { goal: id, holder: &reader, capabilities: &capabilities, granted: &granted, now };
     let frontier = frontier(state, &lane);
     let person = |todo: &Todo| todo.spec.class == TodoClass::UserAction;
     let todo = |id: &TodoId| state.todos.get(id).map(|todo| (*id, todo));
+    let can_run = frontier.runnable.iter().chain(&frontier.due);
     let (user_actions, mut ready): (Vec<_>, Vec<_>) =
-        frontier.runnable.iter().filter_map(todo).partition(|(_, todo)| person(todo));
+        can_run.filter_map(todo).partition(|(_, todo)| person(todo));
     let mut running = Vec::new();
     let mut waiting = Vec::new();
     for (id, found) in frontier.waiting {
@@ -115,6 +120,7 @@ pub fn status<'a>(state: &'a State, id: &'a GoalId, goal: &'a Goal, now: Timesta
 #[must_use]
 pub fn due(found: &[Hindrance]) -> Option<Timestamp> {
     let instant = |one: &Hindrance| match one {
+        Hindrance::NotDue { at } => Some(*at),
         Hindrance::Deferred { until }
         | Hindrance::HeldBy { until, .. }
         | Hindrance::Overlap { until, .. }

@@ -53,7 +53,7 @@ pub struct Approval {
 impl State {
     pub(super) fn gate_opened(&mut self, at: &At, event: &GateOpened) -> Fold {
         mint(&mut self.minted.gates, event.id.0, GateId::LETTER)?;
-        entry(&mut self.goals, &event.goal, "a goal")?;
+        entry(&mut self.goals, &event.goal, "a goal")?.delta = at.seq;
         for todo in &event.blocks.todos {
             entry(&mut self.todos, todo, "open")?.gates.insert(event.id);
         }

@@ -107,6 +107,11 @@ pub struct Goal {
     pub awaited: Vec<Awaited>,
     /// The last run note.
     pub note: Option<RunNote>,
+    /// The last typed delta of the plan: a todo added, superseded or blocked, a question, a hypothesis, a criterion met, a
+    /// change of the goal itself.
+    pub delta: Seq,
+    /// Turns in a row that ended without progress.
+    pub fruitless: u32,
 }
 
 /// What a close waits for. An open todo needs no entry: it is work itself.
@@ -156,6 +161,8 @@ impl State {
             completed_todos: 0,
             awaited: Vec::new(),
             note: None,
+            delta: at.seq,
+            fruitless: 0,
         };
         self.goals.insert(event.goal.clone(), goal);
         self.quotas.remove(&event.goal);
@@ -164,7 +171,7 @@ impl State {
         Ok(())
     }
 
-    pub(super) fn goal_changed(&mut self, _at: &At, event: &GoalChanged) -> Fold {
+    pub(super) fn goal_changed(&mut self, at: &At, event: &GoalChanged) -> Fold {
         let goal = entry(&mut self.goals, &event.goal, "a goal")?;
         for change in &event.changes {
             match change {
@@ -180,6 +187,7 @@ impl State {
             }
         }
         goal.revision += 1;
+        (goal.delta, goal.fruitless) = (at.seq, 0);
         Ok(())
     }
 
@@ -205,8 +213,9 @@ impl State {
         Ok(())
     }
 
-    pub(super) fn acceptance_met(&mut self, _at: &At, event: &AcceptanceMet) -> Fold {
+    pub(super) fn acceptance_met(&mut self, at: &At, event: &AcceptanceMet) -> Fold {
         let goal = entry(&mut self.goals, &event.goal, "a goal")?;
+        goal.delta = at.seq;
         entry(&mut goal.criteria, &event.criterion, "a criterion")?.met_by = Some(event.evidence);
         Ok(())
     }

@@ -4,11 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Fold, State, mint};
+use super::{At, Fold, State, entry, mint};
 use crate::event::{
-    DatasetRegistered, Direction, MetricDefined, PromotionRecorded, TrialEnded, TrialStarted,
+    DatasetRegistered, Direction, HypothesisProposed, MetricDefined, PromotionRecorded, TrialEnded,
+    TrialStarted,
 };
-use crate::id::{Label, PromotionId, TrialId};
+use crate::id::{HypothesisId, Label, PromotionId, TrialId};
 
 /// A defined metric.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -49,6 +50,12 @@ impl State {
         } else {
             Err(format!("data set {} is registered", event.dataset))
         }
+    }
+
+    pub(super) fn hypothesis_proposed(&mut self, at: &At, event: &HypothesisProposed) -> Fold {
+        mint(&mut self.minted.hypotheses, event.id.0, HypothesisId::LETTER)?;
+        entry(&mut self.goals, &event.goal, "a goal")?.delta = at.seq;
+        Ok(())
     }
 
     pub(super) fn trial_started(&mut self, event: &TrialStarted) -> Fold {

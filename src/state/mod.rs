@@ -25,19 +25,19 @@ pub use hold::{Claim, Lease, ResourceLease};
 pub use lineage::{Lineage, Metric};
 pub use people::{Agent, Owner};
 pub use quota::{DEFAULT_SLOT_MS, DEFAULT_WINDOW_MS, Quota, QuotaSetting, Spends};
-pub use todo::{Todo, TodoStatus};
+pub use todo::{Fruitless, Todo, TodoStatus, Watch};
 pub use turn::Turn;
 
 use crate::event::Event;
 use crate::hash::Hash;
 use crate::id::{
-    Actor, AgentId, EvidenceId, ExperimentId, GateId, GoalId, HypothesisId, LedgerId, OwnerId, ResourceId,
-    Seq, TodoId, TurnId,
+    Actor, AgentId, EvidenceId, ExperimentId, GateId, GoalId, LedgerId, OwnerId, ResourceId, Seq, TodoId,
+    TurnId,
 };
 use crate::time::Timestamp;
 
 /// Names this reducer. A snapshot taken by another one is not used. Changes whenever [`State`] or a transition does.
-pub const REDUCER: &str = "loopx-reducer/6";
+pub const REDUCER: &str = "loopx-reducer/9";
 
 /// Where an event stands: the envelope of its record, as far as a transition may see it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -150,6 +150,7 @@ impl State {
             Event::LedgerCreated(e) => self.ledger_created(at, e),
             Event::LedgerRecovered(_) | Event::LedgerSealed(_) => Ok(()),
             Event::AgentRegistered(e) => self.agent_registered(at, e),
+            Event::AgentChanged(e) => self.agent_changed(e),
             Event::AgentRetired(e) => self.agent_retired(e),
             Event::OwnerRegistered(e) => self.owner_registered(at, e),
             Event::OwnerRevoked(e) => self.owner_revoked(e),
@@ -161,14 +162,15 @@ impl State {
             Event::GoalAbandoned(e) => self.goal_closed(&e.goal, GoalStatus::Abandoned),
             Event::AcceptanceMet(e) => self.acceptance_met(at, e),
             Event::AcceptanceReopened(e) => self.acceptance_reopened(e),
+            Event::MonitorPolled(e) => self.monitor_polled(at, e),
             Event::StateRefreshed(e) => self.state_refreshed(at, e),
             Event::TodoAdded(e) => self.todo_added(at, e),
             Event::TodoChanged(e) => self.todo_changed(e),
-            Event::TodoBlocked(e) => self.todo_blocked(e),
+            Event::TodoBlocked(e) => self.todo_blocked(at, e),
             Event::TodoDeferred(e) => self.todo_deferred(e),
             Event::TodoReopened(e) => self.todo_reopened(at, e),
             Event::TodoCompleted(e) => self.todo_completed(e),
-            Event::TodoSuperseded(e) => self.todo_superseded(e),
+            Event::TodoSuperseded(e) => self.todo_superseded(at, e),
             Event::TodoCancelled(e) => self.todo_cancelled(e),
             Event::GateOpened(e) => self.gate_opened(at, e),
             Event::GateDecided(e) => self.gate_decided(at, e),
@@ -184,13 +186,13 @@ impl State {
             Event::EvidenceInvalidated(e) => self.evidence_invalidated(e),
             Event::EvidenceSuperseded(e) => self.evidence_superseded(e),
             Event::TurnOpened(e) => self.turn_opened(at, e),
-            Event::TurnClosed(e) => self.turn_closed(e),
+            Event::TurnClosed(e) => self.turn_closed(at, e),
             Event::QuotaSet(e) => self.quota_set(at, e),
             Event::QuotaSpent(e) => self.quota_spent(at, e),
             Event::QuotaVoided(e) => self.quota_voided(e),
             Event::MetricDefined(e) => self.metric_defined(e),
             Event::DatasetRegistered(e) => self.dataset_registered(e),
-            Event::HypothesisProposed(e) => mint(&mut self.minted.hypotheses, e.id.0, HypothesisId::LETTER),
+            Event::HypothesisProposed(e) => self.hypothesis_proposed(at, e),
             Event::ExperimentRegistered(e) => {
                 mint(&mut self.minted.experiments, e.id.0, ExperimentId::LETTER)
             }

@@ -3,7 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::{At, Fold, State, entry};
-use crate::event::{AgentRegistered, AgentRetired, LedgerCreated, OwnerRegistered, OwnerRevoked};
+use crate::event::{
+    AgentChanged, AgentRegistered, AgentRetired, LedgerCreated, OwnerRegistered, OwnerRevoked,
+};
 use crate::id::{CapabilityId, Seq};
 
 /// A peer.
@@ -12,6 +14,8 @@ use crate::id::{CapabilityId, Seq};
 pub struct Agent {
     /// What it can always do.
     pub capabilities: Vec<CapabilityId>,
+    /// What an owner has granted it.
+    pub granted: Vec<CapabilityId>,
     /// The record that registered it.
     pub since: Seq,
     /// Whether it has left.
@@ -38,11 +42,19 @@ impl State {
     }
 
     pub(super) fn agent_registered(&mut self, at: &At, event: &AgentRegistered) -> Fold {
-        let agent = Agent { capabilities: event.capabilities.clone(), since: at.seq, retired: false };
+        let capabilities = event.capabilities.clone();
+        let agent = Agent { capabilities, granted: Vec::new(), since: at.seq, retired: false };
         match self.agents.insert(event.agent.clone(), agent) {
             Some(before) if !before.retired => Err(format!("{} is registered", event.agent)),
             _ => Ok(()),
         }
+    }
+
+    pub(super) fn agent_changed(&mut self, event: &AgentChanged) -> Fold {
+        let agent = entry(&mut self.agents, &event.agent, "registered")?;
+        agent.capabilities.clone_from(&event.capabilities);
+        agent.granted.clone_from(&event.granted);
+        Ok(())
     }
 
     pub(super) fn agent_retired(&mut self, event: &AgentRetired) -> Fold {

@@ -6,9 +6,10 @@ use serde::{Deserialize, Serialize};
 
 use super::{At, Awaited, Claim, Fold, State, entry, mint};
 use crate::event::{
-    Continuation, TodoAdded, TodoBlocked, TodoCancelled, TodoChanged, TodoCompleted, TodoDeferred,
-    TodoReopened, TodoSpec, TodoSuperseded,
+    Continuation, MonitorPolled, ResumeWhen, TodoAdded, TodoBlocked, TodoCancelled, TodoChanged,
+    TodoCompleted, TodoDeferred, TodoReopened, TodoSpec, TodoSuperseded,
 };
+use crate::hash::Hash;
 use crate::id::{GateId, GoalId, Seq, TodoId};
 use crate::text::Text;
 use crate::time::Timestamp;
@@ -28,7 +29,46 @@ pub enum TodoStatus {
     Deferred {
         /// Until when; absent means until someone reopens it.
         until: Option<Timestamp>,
+        /// What has to happen before someone decides about it again.
+        when: Option<ResumeWhen>,
     },
+}
+
+/// Where a monitor stands.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Watch {
+    /// When it is to be looked at.
+    pub due: Timestamp,
+    /// The last record of a look.
+    pub polled: Option<Seq>,
+    /// BLAKE3 of what was seen then.
+    pub digest: Option<Hash>,
+    /// Looks in a row that saw the same.
+    pub unchanged: Fruitless,
+}
+
+/// Attempts in a row that brought nothing, and the record of the last. A typed delta recorded later ends the row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Fruitless {
+    /// How many.
+    pub count: u32,
+    /// The last.
+    pub last: Seq,
+}
+
+impl Fruitless {
+    /// How many count, given the last delta.
+    #[must_use]
+    pub const fn since(self, delta: Seq) -> u32 {
+        if self.last.0 > delta.0 { self.count } else { 0 }
+    }
+
+    /// One more.
+    pub(super) fn add(&mut self, seq: Seq, delta: Seq) {
+        *self = Self { count: self.since(delta) + 1, last: seq };
+    }
 }
 
 /// One bounded piece of open work.
@@ -52,12 +92,16 @@ pub struct Todo {
     pub claim: Option<Claim>,
     /// The last epoch; 0 if it was never held. It only grows.
     pub epoch: u64,
+    /// Turns on it in a row that ended without progress.
+    pub fruitless: Fruitless,
+    /// Where it stands, if it is a monitor.
+    pub watch: Option<Watch>,
 }
 
 impl State {
     pub(super) fn todo_added(&mut self, at: &At, event: &TodoAdded) -> Fold {
         mint(&mut self.minted.todos, event.id.0, TodoId::LETTER)?;
-        entry(&mut self.goals, &event.goal, "a goal")?;
+        entry(&mut self.goals, &event.goal, "a goal")?.delta = at.seq;
         self.insert_todo(at, event.id, &event.goal, &event.spec, 0);
         Ok(())
     }
@@ -80,6 +124,13 @@ impl State {
             gates,
             claim: None,
             epoch,
+            fruitless: Fruitless::default(),
+            watch: spec.monitor.as_ref().map(|_| Watch {
+                due: at.ts,
+                polled: None,
+                digest: None,
+                unchanged: Fruitless::default(),
+            }),
         };
         self.todos.insert(id, todo);
     }
@@ -91,16 +142,30 @@ impl State {
         Ok(())
     }
 
-    pub(super) fn todo_blocked(&mut self, event: &TodoBlocked) -> Fold {
+    pub(super) fn todo_blocked(&mut self, at: &At, event: &TodoBlocked) -> Fold {
         let todo = entry(&mut self.todos, &event.id, "open")?;
         todo.status = TodoStatus::Blocked { why: event.why.clone() };
         todo.claim = None;
+        entry(&mut self.goals, &todo.goal, "a goal")?.delta = at.seq;
+        Ok(())
+    }
+
+    pub(super) fn monitor_polled(&mut self, at: &At, event: &MonitorPolled) -> Fold {
+        let todo = entry(&mut self.todos, &event.id, "open")?;
+        let delta = entry(&mut self.goals, &todo.goal, "a goal")?.delta;
+        let watch = todo.watch.as_mut().ok_or_else(|| format!("{} is not a monitor", event.id))?;
+        if watch.digest == Some(event.digest) {
+            watch.unchanged.add(at.seq, delta);
+        } else {
+            watch.unchanged = Fruitless::default();
+        }
+        (watch.due, watch.polled, watch.digest) = (event.due, Some(at.seq), Some(event.digest));
         Ok(())
     }
 
     pub(super) fn todo_deferred(&mut self, event: &TodoDeferred) -> Fold {
         let todo = entry(&mut self.todos, &event.id, "open")?;
-        todo.status = TodoStatus::Deferred { until: event.until };
+        todo.status = TodoStatus::Deferred { until: event.until, when: event.when };
         todo.claim = None;
         Ok(())
     }
@@ -158,8 +223,9 @@ impl State {
         Ok(())
     }
 
-    pub(super) fn todo_superseded(&mut self, event: &TodoSuperseded) -> Fold {
+    pub(super) fn todo_superseded(&mut self, at: &At, event: &TodoSuperseded) -> Fold {
         let todo = self.close_todo(event.id)?;
+        entry(&mut self.goals, &todo.goal, "a goal")?.delta = at.seq;
         entry(&mut self.todos, &event.by, "open")?;
         for (id, other) in &mut self.todos {
             if other.unmet.remove(&event.id) {

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{At, Fold, State, mint};
-use crate::event::{DeliveryOutcome, Holder, TurnClosed, TurnOpened};
+use super::{At, Fold, Fruitless, State, entry, mint};
+use crate::event::{DeliveryOutcome, Holder, TurnClosed, TurnEnd, TurnOpened};
 use crate::id::{GoalId, Seq, TodoId, TurnId};
 use crate::time::Timestamp;
 
@@ -27,6 +27,8 @@ pub struct Turn {
     pub completed: bool,
     /// When its lease would have expired, once its todo was completed: a slot is kept for it until then.
     pub pay_by: Option<Timestamp>,
+    /// Whether it first has to repair what is in the way of its todo.
+    pub repairs: bool,
     /// Whether it was paid for, which is the last that happens to it.
     pub paid: bool,
     /// What it brought, once it says.
@@ -70,6 +72,7 @@ impl State {
             since: at.ts,
             completed: false,
             pay_by: None,
+            repairs: event.repairs,
             paid: false,
             outcome: None,
         };
@@ -77,7 +80,25 @@ impl State {
         Ok(())
     }
 
-    pub(super) fn turn_closed(&mut self, event: &TurnClosed) -> Fold {
-        self.turns.remove(&event.id).map(|_| ()).ok_or_else(|| format!("{} is not open", event.id))
+    /// A turn that was given up, by a takeover say, tells nothing about the work: it counts neither way.
+    pub(super) fn turn_closed(&mut self, at: &At, event: &TurnClosed) -> Fold {
+        let turn = self.turns.remove(&event.id).ok_or_else(|| format!("{} is not open", event.id))?;
+        let goal = entry(&mut self.goals, &turn.goal, "a goal")?;
+        let brought = turn.paid || event.outcome.map_or(turn.completed, DeliveryOutcome::is_accountable);
+        // A turn that ends in a question to a human has brought that.
+        let nothing = event.end != TurnEnd::Abandoned && goal.delta < at.seq;
+        if brought {
+            goal.fruitless = 0;
+        } else if nothing {
+            goal.fruitless += 1;
+        }
+        if let Some(todo) = self.todos.get_mut(&turn.todo) {
+            if brought {
+                todo.fruitless = Fruitless::default();
+            } else if nothing {
+                todo.fruitless.add(at.seq, goal.delta);
+            }
+        }
+        Ok(())
     }
 }

@@ -236,6 +236,7 @@ pub fn complete(todo: &str) -> String {
 pub fn spell(verdict: &Verdict) -> String {
     match verdict {
         Verdict::Run { todo, .. } => format!("RUN {todo}"),
+        Verdict::Poll { todo } => format!("POLL {todo}"),
         other => other.word().to_owned(),
     }
 }

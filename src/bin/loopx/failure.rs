@@ -166,6 +166,10 @@ fn next_step(refusal: &Refusal) -> Option<String> {
         Refusal::NotAccountable { turn } => format!(
             "loopx refresh-state --next-action \"...\" --delivery-outcome outcome_progress --turn-instance-id {turn}"
         ),
+        Refusal::NotAMonitor { .. } => "loopx monitor list".to_owned(),
+        Refusal::MonitorNotDue { todo, .. } | Refusal::NeedIsMonitor { todo } => format!("loopx show {todo}"),
+        Refusal::MonitorSpec => "loopx add \"...\" --watch \"...\" --every 15m".to_owned(),
+        Refusal::ResumeAmbiguous { todo } => format!("loopx todo defer {todo} --when T9 --why \"...\""),
         Refusal::QuotaExceeded { .. } | Refusal::SpendNotFound { .. } => "loopx quota status".to_owned(),
         Refusal::EvidenceRequired { todo } => {
             format!("loopx done {todo} --proof \"CMD => RESULT\" --no-follow-up \"...\"")

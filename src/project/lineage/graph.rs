@@ -195,6 +195,7 @@ impl Graph {
             | Event::LedgerRecovered(_)
             | Event::LedgerSealed(_)
             | Event::AgentRegistered(_)
+            | Event::AgentChanged(_)
             | Event::AgentRetired(_)
             | Event::OwnerRegistered(_)
             | Event::OwnerRevoked(_)
@@ -222,6 +223,7 @@ impl Graph {
             | Event::QuotaSet(_)
             | Event::QuotaSpent(_)
             | Event::QuotaVoided(_)
+            | Event::MonitorPolled(_)
             | Event::StateRefreshed(_) => Ok(()),
         }
     }

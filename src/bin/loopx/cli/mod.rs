@@ -152,6 +152,9 @@ pub enum Top {
     /// Owners: humans who decide
     #[command(subcommand)]
     Owner(Owner),
+    /// Monitors: what is looked at again and again
+    #[command(subcommand)]
+    Monitor(Monitor),
     /// What needs you, what runs, what waits until when, what it cost
     Status(Status),
     /// What a human needs to answer a question, on one page

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use loopx::event::{InvalidationCause, LeaseTarget, Priority, Subject};
+use loopx::event::{InvalidationCause, LeaseTarget, Priority, ResumeWhen, Subject};
 use loopx::hash::Hash;
 use loopx::id::{
     AgentId, CapabilityId, CriterionId, EvidenceId, GateId, GoalId, OwnerId, ResourceId, Seq, TodoId, TurnId,
@@ -210,6 +210,9 @@ pub enum Todo {
         /// Until when [default: until it is reopened]
         #[arg(long, value_name = "TIME", value_parser = instant)]
         until: Option<Timestamp>,
+        /// Todo or gate that has to be closed first; then a plan is asked for
+        #[arg(long, value_name = "T9|G1", conflicts_with = "until", value_parser = resume_when)]
+        when: Option<ResumeWhen>,
     },
     /// Open a blocked, deferred or closed todo again
     Reopen(Because),
@@ -224,6 +227,12 @@ pub enum Todo {
     },
     /// Drop a todo
     Cancel(Because),
+}
+
+fn resume_when(text: &str) -> Result<ResumeWhen, String> {
+    let gate = text.parse().map(ResumeWhen::Gate);
+    gate.or_else(|_| text.parse().map(ResumeWhen::Todo))
+        .map_err(|_| "expected a todo T9 or a gate G1".to_owned())
 }
 
 // `todo claim`
@@ -271,6 +280,9 @@ pub struct TodoUpdate {
     /// Todo that it no longer needs (repeat)
     #[arg(long, value_name = "T3")]
     pub drop_needs: Vec<TodoId>,
+    /// Path that it writes instead of those before (repeat)
+    #[arg(long, value_name = "PATH")]
+    pub write: Vec<PathScope>,
     /// Epoch under which it is held
     #[arg(long, value_name = "N")]
     pub epoch: Option<u64>,
@@ -461,6 +473,24 @@ pub enum Agent {
         /// Its name
         name: AgentId,
     },
+    /// Say what a peer can do from now on
+    Update {
+        /// Its name
+        name: AgentId,
+        /// What it can do now (repeat)
+        #[arg(long, value_name = "CAPABILITY")]
+        capability: Vec<CapabilityId>,
+        /// What it can no longer do (repeat)
+        #[arg(long, value_name = "CAPABILITY")]
+        drop_capability: Vec<CapabilityId>,
+        /// The reason
+        #[arg(long, value_name = "TEXT")]
+        why: Text,
+    },
+    /// Grant a peer what only an owner can grant
+    Grant(Granting),
+    /// Take back what was granted
+    Revoke(Granting),
     /// Retire a peer
     Retire {
         /// Its name
@@ -469,6 +499,40 @@ pub enum Agent {
         #[arg(long, value_name = "TEXT")]
         why: Text,
     },
+}
+
+// `agent grant`, `agent revoke`
+#[derive(Debug, Args)]
+pub struct Granting {
+    /// Its name
+    pub name: AgentId,
+    /// What (repeat)
+    #[arg(long, required = true, value_name = "CAPABILITY")]
+    pub capability: Vec<CapabilityId>,
+    /// The reason
+    #[arg(long, value_name = "TEXT")]
+    pub why: Text,
+}
+
+// `monitor …`
+#[derive(Debug, Subcommand)]
+pub enum Monitor {
+    /// Record what was seen at what a monitor watches
+    Poll {
+        /// The monitor
+        todo: TodoId,
+        /// What was seen, in the same words if it is the same
+        #[arg(long, value_name = "TEXT")]
+        result: Text,
+        /// Todo that follows (repeat) [default: one, if something changed]
+        #[arg(long, value_name = "TEXT")]
+        next: Vec<Text>,
+        /// Nothing follows, though something changed, and why
+        #[arg(long, value_name = "WHY", conflicts_with = "next")]
+        no_follow_up: Option<Text>,
+    },
+    /// List monitors
+    List(List),
 }
 
 // `register-agent`, as LoopX spells it: the name is the global `--agent-id`

@@ -115,6 +115,9 @@ pub struct Replay {
     /// Compare with what a command starts from, and fail if they differ
     #[arg(long)]
     pub check: bool,
+    /// Decide again what every turn was opened on, and fail if one would not be
+    #[arg(long)]
+    pub decisions: bool,
     /// Print the state as JSON
     #[arg(long)]
     pub state: bool,

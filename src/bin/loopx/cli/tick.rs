@@ -180,6 +180,21 @@ pub struct AddTodo {
     /// Capability that it requires (repeat)
     #[arg(long, value_name = "CAPABILITY")]
     pub requires: Vec<CapabilityId>,
+    /// Capability that its agent may have to build first (repeat)
+    #[arg(long, value_name = "CAPABILITY")]
+    pub requires_buildable: Vec<CapabilityId>,
+    /// Capability that an owner must have granted to its agent, such as credentials (repeat)
+    #[arg(long, value_name = "CAPABILITY")]
+    pub requires_granted: Vec<CapabilityId>,
+    /// Watch this again and again: a monitor, which is polled and never claimed
+    #[arg(long, value_name = "TEXT", requires = "every", conflicts_with = "user_action")]
+    pub watch: Option<Text>,
+    /// How often to look
+    #[arg(long, value_name = "DURATION", requires = "watch")]
+    pub every: Option<DurationMs>,
+    /// When to stop watching
+    #[arg(long, value_name = "TIME", requires = "watch", value_parser = instant)]
+    pub until: Option<Timestamp>,
     /// The only agent that may take it
     #[arg(long, value_name = "AGENT")]
     pub bound: Option<AgentId>,

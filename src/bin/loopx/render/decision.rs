@@ -1,24 +1,22 @@
-//! A decision: in one line for an agent, in LoopX's shape for its scripts, and with its trace for whoever asks why.
+//! A decision: in one line for an agent, and with its trace for whoever asks why.
 
 use loopx::decide::{Decision, Mode, PlanCause, Verdict};
 use loopx::event::Event;
-use loopx::id::{GateId, TodoId, TurnId};
+use loopx::id::{CapabilityId, GateId, TodoId, TurnId};
 use loopx::ledger::Committed;
 use loopx::project::escape::terminal;
 use loopx::state::{GoalStatus, State};
 use loopx::time::{DurationMs, Timestamp};
 use serde_json::{Map, Value, json};
 
-use super::room::{Room, bound, bound_lists, within};
+use super::room::{Room, bound_lists, within};
 use super::{Output, Voice, value};
 use crate::failure::{exit, when};
-
-pub use super::status::quota_keys;
 
 /// The exit code of `next --exit-code`.
 pub const fn exit_code(verdict: &Verdict) -> u8 {
     match verdict {
-        Verdict::Run { .. } => exit::DONE,
+        Verdict::Run { .. } | Verdict::Poll { .. } => exit::DONE,
         Verdict::Wait => exit::WAIT,
         Verdict::Ask { .. } => exit::ASK,
         Verdict::Plan { .. } => exit::PLAN,
@@ -121,8 +119,22 @@ pub fn quiet(voice: &Voice, state: &State, decision: &Decision, after: &[String]
     let text = within(|room| quiet_lines(voice, state, decision, room) + &said(after, room));
     let mut keys = match &decision.verdict {
         Verdict::Run { todo, turn, .. } => run_keys(voice, state, *todo, *turn),
-        Verdict::Ask { .. } | Verdict::Plan { .. } | Verdict::Wait | Verdict::Done => Map::new(),
+        Verdict::Poll { .. } | Verdict::Ask { .. } | Verdict::Plan { .. } | Verdict::Wait | Verdict::Done => {
+            Map::new()
+        }
     };
+    if let Verdict::Run { repair: Some(repair), .. } = &decision.verdict {
+        keys.insert("repair".to_owned(), repair.to_string().into());
+    }
+    if let Verdict::Poll { todo } = &decision.verdict {
+        let found = state.todos.get(todo);
+        let monitor = found.and_then(|todo| todo.spec.monitor.as_ref());
+        let title = found.map(|todo| &todo.spec.title);
+        keys.insert("monitor".to_owned(), json!({"id": todo, "title": title, "watch": value(&monitor)}));
+    }
+    if let Verdict::Ask { grants, .. } = &decision.verdict {
+        keys.insert("grants".to_owned(), value(grants));
+    }
     keys.insert("verdict".to_owned(), decision.verdict.word().into());
     keys.insert("mode".to_owned(), decision.mode.word().into());
     keys.insert("wake".to_owned(), value(&decision.wake));
@@ -135,9 +147,20 @@ pub fn quiet(voice: &Voice, state: &State, decision: &Decision, after: &[String]
 
 fn quiet_lines(voice: &Voice, state: &State, decision: &Decision, room: Room) -> String {
     let mut out = match &decision.verdict {
-        Verdict::Run { todo, turn, .. } => run_lines(voice, state, (*todo, *turn), decision.now, room),
-        Verdict::Ask { gates, user_actions } => {
-            ask_lines(voice, state, decision, (gates, user_actions), room)
+        Verdict::Run { todo, turn, repair, .. } => {
+            let repair =
+                repair.as_ref().map(|repair| format!("  first  {}\n", room.text(&repair.to_string())));
+            run_lines(voice, state, (*todo, *turn), decision.now, room) + &repair.unwrap_or_default()
+        }
+        Verdict::Poll { todo } => poll_lines(voice, state, *todo, room),
+        Verdict::Ask { gates, user_actions, grants } => {
+            let asked = gate_lines(voice, state, decision, gates, room)
+                + &person_lines(voice, state, decision, (user_actions, grants), room);
+            let longest = [gates.len(), user_actions.len(), grants.len()];
+            let left: usize = longest.iter().map(|length| length.saturating_sub(room.items())).sum();
+            let more =
+                if left > 0 { format!("  + {left} more that wait for a human\n") } else { String::new() };
+            if asked.is_empty() { "ASK a person\n".to_owned() } else { asked + &more }
         }
         Verdict::Plan { cause } => plan_lines(voice, cause, room),
         Verdict::Wait => wait_line(voice, state, decision, room),
@@ -145,7 +168,9 @@ fn quiet_lines(voice: &Voice, state: &State, decision: &Decision, room: Room) ->
     };
     let asked: &[GateId] = match &decision.verdict {
         Verdict::Ask { gates, .. } => gates,
-        Verdict::Run { .. } | Verdict::Plan { .. } | Verdict::Wait | Verdict::Done => &[],
+        Verdict::Run { .. } | Verdict::Poll { .. } | Verdict::Plan { .. } | Verdict::Wait | Verdict::Done => {
+            &[]
+        }
     };
     let open: Vec<GateId> = decision.questions.iter().filter(|gate| !asked.contains(gate)).copied().collect();
     if room.is_bare() && !open.is_empty() {
@@ -176,13 +201,22 @@ fn questions(state: &State, gates: &[GateId]) -> Value {
     Value::Array(gates.iter().filter_map(one).collect())
 }
 
-fn ask_lines(
-    voice: &Voice,
-    state: &State,
-    decision: &Decision,
-    (gates, user_actions): (&[GateId], &[TodoId]),
-    room: Room,
-) -> String {
+fn poll_lines(voice: &Voice, state: &State, id: TodoId, room: Room) -> String {
+    let Some(todo) = state.todos.get(&id) else { return format!("RUN {id}\n") };
+    let target =
+        todo.spec.monitor.as_ref().map(|monitor| room.text(monitor.target.as_str())).unwrap_or_default();
+    format!(
+        "RUN {id}  {}  monitor, look and change nothing\n  watch {target}\n  then  {}\n",
+        room.text(todo.spec.title.as_str()),
+        voice.command(&poll_command(id)),
+    )
+}
+
+fn poll_command(id: TodoId) -> String {
+    format!("monitor poll {id} --result \"TEXT\"")
+}
+
+fn gate_lines(voice: &Voice, state: &State, decision: &Decision, gates: &[GateId], room: Room) -> String {
     let mut out = String::new();
     for id in gates.iter().take(room.items()) {
         let Some(gate) = state.gates.get(id) else { continue };
@@ -200,15 +234,32 @@ fn ask_lines(
             voice.owner(&format!("gate decide {id} {answer} --why \"...\"")),
         ));
     }
+    out
+}
+
+fn person_lines(
+    voice: &Voice,
+    state: &State,
+    decision: &Decision,
+    (user_actions, grants): (&[TodoId], &[(TodoId, CapabilityId)]),
+    room: Room,
+) -> String {
+    let mut out = String::new();
     for id in user_actions.iter().take(room.items()) {
         let title = state.todos.get(id).map(|todo| room.text(todo.spec.title.as_str())).unwrap_or_default();
         out.push_str(&format!("ASK {id}  {title}  only a person can do it\n"));
     }
-    let left = gates.len().saturating_sub(room.items()) + user_actions.len().saturating_sub(room.items());
-    if left > 0 {
-        out.push_str(&format!("  + {left} more that wait for a human\n"));
+    for (id, capability) in grants.iter().take(room.items()) {
+        let title = state.todos.get(id).map(|todo| room.text(todo.spec.title.as_str())).unwrap_or_default();
+        let grant =
+            format!("agent grant {} --capability {capability} --why \"...\"", decision.holder.actor.name());
+        out.push_str(&format!(
+            "ASK {id}  {title}  needs {}, which only an owner grants\n",
+            room.text(capability.as_str())
+        ));
+        out.push_str(&format!("  {}\n", voice.owner(&grant)));
     }
-    if out.is_empty() { "ASK a person\n".to_owned() } else { out }
+    out
 }
 
 fn plan_lines(voice: &Voice, cause: &PlanCause, room: Room) -> String {
@@ -229,6 +280,26 @@ fn plan_lines(voice: &Voice, cause: &PlanCause, room: Room) -> String {
             let explain = voice.command("ready --explain");
             let reopen = voice.command(&format!("todo reopen {first} --why \"...\""));
             (format!("{} stuck", room.list(todos)), format!("{explain}\n  or    {reopen}"))
+        }
+        PlanCause::Resumable { todos } => {
+            let first = todos.first().map(ToString::to_string).unwrap_or_default();
+            let reopen = voice.command(&format!("todo reopen {first} --why \"...\""));
+            let cancel = voice.command(&format!("todo cancel {first} --why \"...\""));
+            (
+                format!("what {} was put off for has happened", room.list(todos)),
+                format!("{reopen}\n  or    {cancel}"),
+            )
+        }
+        PlanCause::Fruitless { todo, times } => {
+            let block = voice.command(&format!("todo block {todo} --why \"...\""));
+            let what = format!(
+                "{todo} was tried {times} times in a row and brought nothing new: plan it differently"
+            );
+            (what, format!("{}\n  or    {block}", voice.command("add \"...\"")))
+        }
+        PlanCause::OutcomeFloor { turns } => {
+            let what = format!("{turns} turns in a row brought no progress: only recovery may run");
+            (what, voice.command("add \"...\" --action recovery"))
         }
     };
     format!("PLAN {what}\n  then  {then}\n")
@@ -266,100 +337,36 @@ fn wait_line(voice: &Voice, state: &State, decision: &Decision, room: Room) -> S
 }
 
 /// The commands that make sense now, complete.
-fn next_commands(voice: &Voice, decision: &Decision) -> Vec<String> {
+pub fn next_commands(voice: &Voice, decision: &Decision) -> Vec<String> {
     match &decision.verdict {
         Verdict::Run { .. } => vec![voice.command("next")],
+        Verdict::Poll { todo } => vec![voice.command(&poll_command(*todo))],
+        Verdict::Ask { gates, grants, .. } if gates.is_empty() => {
+            let agent = decision.holder.actor.name();
+            let grant = |capability| format!("agent grant {agent} --capability {capability} --why \"...\"");
+            grants.iter().map(|(_, capability)| voice.owner(&grant(capability))).collect()
+        }
         Verdict::Ask { gates, .. } => {
             gates.iter().map(|gate| voice.command(&format!("gate show {gate}"))).collect()
         }
         Verdict::Plan { cause: PlanCause::Accepted } => vec![voice.command("goal complete --why \"...\"")],
         Verdict::Plan { cause: PlanCause::Empty { .. } } => vec![voice.command("add \"...\"")],
-        Verdict::Plan { cause: PlanCause::Stuck { .. } } => vec![voice.command("ready --explain")],
+        Verdict::Plan { cause: PlanCause::Stuck { .. } | PlanCause::Resumable { .. } } => {
+            vec![voice.command("ready --explain")]
+        }
+        Verdict::Plan { cause: PlanCause::Fruitless { .. } } => vec![voice.command("add \"...\"")],
+        Verdict::Plan { cause: PlanCause::OutcomeFloor { .. } } => {
+            vec![voice.command("add \"...\" --action recovery")]
+        }
         Verdict::Wait | Verdict::Done => Vec::new(),
     }
 }
 
 /// The rules that were tried, one a line.
 pub fn trace_lines(decision: &Decision) -> String {
-    let line = |tried: &loopx::decide::next::Tried| {
+    let line = |tried: &loopx::decide::decision::Tried| {
         let mark = if tried.passed { "yes" } else { "no " };
         format!("  {:>2} {mark} {}  {}\n", tried.row, tried.rule, terminal(&tried.facts.join(", ")))
     };
     decision.trace.iter().map(line).collect()
-}
-
-/// `quota should-run`: LoopX's packet, with our verdict beside it.
-pub fn should_run(voice: &Voice, state: &State, decision: &Decision, detail: bool) -> Output {
-    let mut output = quiet(voice, state, decision, &[]);
-    let run = matches!(decision.verdict, Verdict::Run { .. });
-    let action = !decision.questions.is_empty() || !decision.user_actions.is_empty();
-    let selected = match &decision.verdict {
-        Verdict::Run { todo, .. } => {
-            let title = state.todos.get(todo).map(|todo| &todo.spec.title);
-            json!({"todo_id": todo, "title": title})
-        }
-        Verdict::Ask { .. } | Verdict::Plan { .. } | Verdict::Wait | Verdict::Done => Value::Null,
-    };
-    let mut quota = quota_keys(state.quotas.get(&decision.goal), decision.now);
-    if decision.mode == Mode::QuotaThrottled {
-        // Slots that open turns of others may still spend are used up too.
-        quota.as_object_mut().and_then(|quota| quota.insert("state".to_owned(), "throttled".into()));
-    }
-    let commands = next_commands(voice, decision);
-    let contract = json!({
-        "mode": decision.mode.word(),
-        "user_channel": {"action_required": action, "notify": action, "todos": decision.user_actions},
-        "agent_channel": {
-            "must_attempt": run, "delivery_allowed": run,
-            "quiet_noop_allowed": matches!(decision.verdict, Verdict::Wait | Verdict::Done),
-            "primary_action": commands.first(),
-        },
-        "cli_channel": {
-            "next_cli_actions": commands, "spend_allowed_now": false, "spend_after_validation": run,
-            "spend_policy": "once per turn, with an accountable outcome",
-        },
-    });
-    let cadence = decision.mode.cadence_minutes();
-    let head = json!([decision.mode.word(), selected, decision.questions]);
-    let token = loopx::hash::Hash::blob(head.to_string().as_bytes()).short();
-    let keys = [
-        ("should_run", json!(run)),
-        ("decision", json!(decision.verdict.word().to_lowercase())),
-        ("reason", json!(reason(decision))),
-        ("effective_action", json!(decision.mode.word())),
-        ("selected_todo", selected),
-        ("interaction_contract", contract),
-        (
-            "scheduler_hint",
-            json!({
-                "action": if cadence.is_empty() { "stop" } else { "continue" },
-                "cadence_class": decision.mode.word(), "cadence_minutes": cadence, "reset_token": token,
-            }),
-        ),
-        ("quota", quota),
-    ];
-    for (key, value) in keys {
-        output.keys.insert(key.to_owned(), value);
-    }
-    output.keys.remove("next_commands");
-    if detail {
-        output.keys.insert("trace".to_owned(), value(&decision.trace));
-        output.text.push_str(&trace_lines(decision));
-    } else {
-        output.keys.remove("questions");
-        let deciding = decision.trace.last();
-        output.keys.insert("trace".to_owned(), value(&deciding));
-        bound(&mut output.keys);
-    }
-    output
-}
-
-/// The fact that decided, in words.
-pub fn reason(decision: &Decision) -> String {
-    let Some(last) = decision.trace.last() else { return String::new() };
-    if last.facts.is_empty() {
-        last.rule.to_owned()
-    } else {
-        format!("{}: {}", last.rule, last.facts.join(", "))
-    }
 }

@@ -1,6 +1,6 @@
 //! One event as a short sentence.
 
-use loopx::event::{Allowance, Continuation, Event, GateOutcome, GoalChange, TodoChange};
+use loopx::event::{Allowance, Continuation, Event, GateOutcome, GoalChange, ResumeWhen, TodoChange};
 use loopx::project::escape::terminal;
 use loopx::text::Text;
 
@@ -27,6 +27,11 @@ pub fn sentence(event: &Event) -> String {
         }
         Event::LedgerSealed(e) => format!("segment {} sealed", e.segment),
         Event::AgentRegistered(e) => format!("agent {} registered", e.agent),
+        Event::AgentChanged(e) => {
+            let or_none = |list: String| if list.is_empty() { "none".to_owned() } else { list };
+            let (can, granted) = (or_none(list(&e.capabilities)), or_none(list(&e.granted)));
+            format!("agent {} has capabilities {can}, grants {granted}: {}", e.agent, quoted(&e.why))
+        }
         Event::AgentRetired(e) => format!("agent {} retired: {}", e.agent, quoted(&e.why)),
         Event::OwnerRegistered(e) => format!("owner {} registered", e.owner),
         Event::OwnerRevoked(e) => format!("owner {} revoked: {}", e.owner, quoted(&e.why)),
@@ -41,6 +46,10 @@ pub fn sentence(event: &Event) -> String {
         Event::GoalAbandoned(e) => format!("goal {} abandoned: {}", e.goal, quoted(&e.why)),
         Event::AcceptanceMet(e) => format!("{} met on {}", e.criterion, e.evidence),
         Event::AcceptanceReopened(e) => format!("{} open again: {}", e.criterion, quoted(&e.why)),
+        Event::MonitorPolled(e) => match &e.result {
+            Some(result) => format!("{} saw {}; due {}", e.id, quoted(result), e.due),
+            None => format!("{} saw nothing new; due {}", e.id, e.due),
+        },
         Event::StateRefreshed(e) => format!("note for the next turn: {}", quoted(&e.next_action)),
         Event::TodoAdded(_)
         | Event::TodoChanged(_)
@@ -94,7 +103,12 @@ fn todo(event: &Event) -> String {
         }
         Event::TodoBlocked(e) => format!("{} blocked: {}", e.id, quoted(&e.why)),
         Event::TodoDeferred(e) => {
-            let until = e.until.map_or_else(|| "until it is reopened".to_owned(), |at| format!("until {at}"));
+            let until = match (e.until, e.when) {
+                (Some(at), _) => format!("until {at}"),
+                (None, Some(ResumeWhen::Todo(todo))) => format!("until {todo} is closed"),
+                (None, Some(ResumeWhen::Gate(gate))) => format!("until {gate} is closed"),
+                (None, None) => "until it is reopened".to_owned(),
+            };
             format!("{} deferred {until}: {}", e.id, quoted(&e.why))
         }
         Event::TodoReopened(e) => format!("{} reopened: {}", e.id, quoted(&e.why)),
@@ -112,6 +126,7 @@ fn todo_change(change: &TodoChange) -> String {
         TodoChange::Title { old, new } => format!("title {} -> {}", quoted(old), quoted(new)),
         TodoChange::Priority { old, new } => format!("priority {} -> {}", word(old), word(new)),
         TodoChange::Needs { old, new } => format!("needs [{}] -> [{}]", list(old), list(new)),
+        TodoChange::Write { old, new } => format!("writes [{}] -> [{}]", list(old), list(new)),
         TodoChange::DoneWhen { new, .. } => format!("done when {}", quoted(new)),
     }
 }

@@ -2,6 +2,7 @@
 
 pub mod decision;
 pub mod event;
+pub mod packet;
 pub mod page;
 pub mod room;
 pub mod status;

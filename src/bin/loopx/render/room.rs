@@ -72,22 +72,16 @@ pub fn within(render: impl Fn(Room) -> String) -> String {
     answer
 }
 
-/// Texts that may be cut, by their keys.
-const TEXTS: [&str; 8] = ["title", "done_when", "reason", "question", "loss", "check", "facts", "write"];
+/// Texts that people wrote, by their keys; they are cut first. Any other may be cut down to [`NAME_BYTES`].
+const TEXTS: [&str; 9] =
+    ["title", "done_when", "reason", "question", "target", "repair", "check", "facts", "write"];
 
-/// Lists that may be cut, by their keys.
-const LISTS: [&str; 10] = [
-    "todos",
-    "user_actions",
-    "on",
-    "facts",
-    "needs",
-    "serves",
-    "write",
-    "check",
-    "next_cli_actions",
-    "questions",
-];
+/// What is never cut: commands, of which a part is none, and what programs compare.
+const KEPT: [&str; 6] =
+    ["primary_action", "next_cli_actions", "next_commands", "hash", "reset_token", "cadence_minutes"];
+
+/// No name and no word of a closed set is longer.
+const NAME_BYTES: usize = 64;
 
 /// Longest text in bytes, and longest list.
 const CUTS: [(usize, usize); 7] = [(usize::MAX, 20), (300, 8), (160, 4), (100, 3), (60, 2), (32, 1), (16, 1)];
@@ -145,19 +139,22 @@ struct Cut {
 impl Cut {
     fn visit(&mut self, key: &str, value: &mut Value) {
         match value {
-            Value::String(text) if TEXTS.contains(&key) && text.len() > self.bytes => {
-                self.shortened.entry(key.to_owned()).or_insert_with(|| text.len().into());
-                *text = fit_bytes(text, self.bytes);
+            Value::String(text) => {
+                let limit = if TEXTS.contains(&key) { self.bytes } else { self.bytes.max(NAME_BYTES) };
+                if text.len() > limit && !KEPT.contains(&key) {
+                    self.shortened.entry(key.to_owned()).or_insert_with(|| text.len().into());
+                    *text = fit_bytes(text, limit);
+                }
             }
             Value::Array(list) => {
-                if LISTS.contains(&key) && list.len() > self.items {
+                if list.len() > self.items && key != "cadence_minutes" {
                     self.shortened.insert(key.to_owned(), list.len().into());
                     list.truncate(self.items);
                 }
                 list.iter_mut().for_each(|value| self.visit(key, value));
             }
             Value::Object(fields) => fields.iter_mut().for_each(|(key, value)| self.visit(key, value)),
-            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
         }
     }
 }
@@ -185,12 +182,13 @@ mod tests {
         let mut keys = Map::new();
         keys.insert("todo".to_owned(), json!({"title": "é".repeat(4_000), "id": "T1"}));
         keys.insert("wake".to_owned(), json!({"on": ids}));
-        keys.insert("commands".to_owned(), json!(["x".repeat(700)]));
+        keys.insert("new_in_a_later_version".to_owned(), json!({"said": "x".repeat(4_000)}));
+        keys.insert("next_cli_actions".to_owned(), json!(["x".repeat(700)]));
         bound(&mut keys);
         assert!(size(&keys) <= SHOULD_RUN_BYTES - ENVELOPE_BYTES);
-        assert_eq!(keys["shortened"], json!({"on": 500, "title": 8_000}));
+        assert_eq!(keys["shortened"], json!({"on": 500, "said": 4_000, "title": 8_000}));
         assert_eq!(keys["wake"]["on"], json!(ids[..8]));
         assert!(keys["todo"]["title"].as_str().unwrap().ends_with('…'));
-        assert_eq!(keys["commands"][0].as_str().unwrap().len(), 700, "a command is never cut");
+        assert_eq!(keys["next_cli_actions"][0].as_str().unwrap().len(), 700, "a command is never cut");
     }
 }

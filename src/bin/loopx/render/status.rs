@@ -8,6 +8,7 @@ use loopx::state::{GoalStatus, Quota};
 use loopx::time::{DurationMs, Timestamp};
 use serde_json::{Map, Value, json};
 
+use super::packet::quota_keys;
 use super::page::Page;
 use super::{Voice, count, value};
 use crate::failure::when;
@@ -113,7 +114,9 @@ fn running(status: &Status<'_>, now: Timestamp) -> Vec<Item> {
 
 fn ready(status: &Status<'_>) -> Vec<Item> {
     let row = |(id, todo): &(loopx::id::TodoId, &loopx::state::Todo)| {
-        (id.to_string(), todo.spec.title.to_string(), super::event_word(&todo.spec.priority))
+        let due = if todo.watch.is_some() { ", a monitor that is due" } else { "" };
+        let priority = super::event_word(&todo.spec.priority);
+        (id.to_string(), todo.spec.title.to_string(), format!("{priority}{due}"))
     };
     status.ready.iter().map(row).collect()
 }
@@ -131,6 +134,7 @@ fn waiting(status: &Status<'_>, now: Timestamp) -> Vec<Item> {
 /// What is in the way, with instants as people say them.
 pub fn hindrance(found: &Hindrance, now: Timestamp) -> String {
     match found {
+        Hindrance::NotDue { at } => format!("due {}", when(*at, now)),
         Hindrance::Deferred { until: Some(at) } => format!("deferred until {}", when(*at, now)),
         Hindrance::HeldBy { holder, until: Some(at) } => {
             format!("held by {holder} until {}", when(*at, now))
@@ -179,31 +183,6 @@ pub fn cost(tokens: u64, micro: u64) -> String {
         String::new()
     };
     format!("{tokens}{money}")
-}
-
-/// The numbers of a quota.
-pub fn quota_keys(quota: Option<&Quota>, now: Timestamp) -> Value {
-    let setting = quota.and_then(|quota| quota.setting.as_ref());
-    let allowed = quota.and_then(Quota::allowed_slots);
-    let spent = quota.map_or(0, |quota| quota.spent_slots(now));
-    let state = match (setting, allowed) {
-        (None, _) => "not_set",
-        (Some(_), None) => "unlimited",
-        (Some(_), Some(0)) => "zero",
-        (Some(_), Some(allowed)) if spent >= allowed => "throttled",
-        (Some(_), Some(_)) => "available",
-    };
-    let window_ms = quota.map_or(loopx::state::DEFAULT_WINDOW_MS, Quota::window_ms);
-    let slot_ms = setting.map_or(loopx::state::DEFAULT_SLOT_MS, |setting| setting.slot_ms);
-    let compute = setting.and_then(|setting| match setting.allowance {
-        loopx::event::Allowance::Share { milli } => Some(format!("{}.{:03}", milli / 1_000, milli % 1_000)),
-        loopx::event::Allowance::Unlimited | loopx::event::Allowance::Slots { .. } => None,
-    });
-    json!({
-        "compute": compute, "window_hours": window_ms / 3_600_000, "window_ms": window_ms,
-        "slot_minutes": slot_ms / 60_000, "slot_ms": slot_ms, "allowed_slots": allowed, "spent_slots": spent,
-        "state": state,
-    })
 }
 
 /// The lists of a status in JSON, cut at `limit` each, with their true totals.

@@ -63,6 +63,22 @@ pub fn todos(state: &State, goal: Option<&loopx::id::GoalId>) -> Vec<Row> {
     mine.map(row).collect()
 }
 
+/// Monitors, with what they watch and when they are due.
+pub fn monitors(state: &State) -> Vec<Row> {
+    let row = |(id, todo): (&TodoId, &loopx::state::Todo)| {
+        let (watch, monitor) = (todo.watch.as_ref()?, todo.spec.monitor.as_ref()?);
+        let target = terminal(monitor.target.as_str());
+        let every = loopx::time::DurationMs(monitor.every_ms);
+        let text = format!(
+            "{id}  {}  {target}, every {every}, due {}",
+            terminal(todo.spec.title.as_str()),
+            watch.due
+        );
+        Some(Row { text, json: named(id, todo) })
+    };
+    state.todos.iter().filter_map(row).collect()
+}
+
 fn status_word(status: &loopx::state::TodoStatus) -> &'static str {
     match status {
         loopx::state::TodoStatus::Open => "open",

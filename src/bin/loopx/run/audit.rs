@@ -17,6 +17,7 @@ use loopx::snapshot;
 use serde_json::{Value, json};
 
 use super::Session;
+use super::decisions::Decisions;
 use super::look::{headed, seq_at, status_of};
 use crate::cli;
 use crate::failure::{Failure, exit};
@@ -93,8 +94,12 @@ pub fn replay(session: &Session<'_>, args: &cli::Replay) -> Result<Output, Failu
     let mut events = 0_usize;
     let mut steps: Vec<(Seq, Hash)> = Vec::new();
     let mut failure = None;
+    let mut decisions = Decisions::default();
     let state = ledger.replay(to, &mut |before, entry: &Entry<'_>| {
         events += entry.events.len();
+        if args.decisions {
+            decisions.see(before, entry);
+        }
         if args.step && before.seq > Seq::ZERO {
             match before.digest() {
                 Ok(digest) => steps.push((before.seq, digest)),
@@ -134,6 +139,9 @@ pub fn replay(session: &Session<'_>, args: &cli::Replay) -> Result<Output, Failu
     if args.step {
         output = output
             .with("steps", steps.iter().map(|(s, d)| json!({"seq": s, "digest": d})).collect::<Vec<_>>());
+    }
+    if args.decisions {
+        output = decisions.told(output);
     }
     if args.check {
         return checked(&ledger, output, to, digest);

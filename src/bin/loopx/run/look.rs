@@ -14,7 +14,7 @@ use super::Session;
 use crate::cli::{self, AsOf, Top};
 use crate::failure::{Failure, when};
 use crate::render::page::Page;
-use crate::render::{Output, count, decision, status as render, thing, value};
+use crate::render::{Output, count, decision, packet, status as render, thing, value};
 
 /// Says at which record an answer was made.
 pub fn headed(output: Output, ledger: &Ledger) -> Output {
@@ -45,7 +45,10 @@ pub fn ready(session: &Session<'_>, args: &cli::Ready) -> Result<Output, Failure
         let mark = if mine(id) { "  yours already" } else { "" };
         text.push_str(&format!("{id}  {}{mark}\n", title(id)));
     }
-    if frontier.runnable.is_empty() {
+    for id in &frontier.due {
+        text.push_str(&format!("{id}  {}  a monitor that is due\n", title(id)));
+    }
+    if frontier.runnable.is_empty() && frontier.due.is_empty() {
         text.push_str("nothing is ready\n");
     }
     if args.explain {
@@ -67,6 +70,7 @@ pub fn ready(session: &Session<'_>, args: &cli::Ready) -> Result<Output, Failure
         .collect();
     let output = Output::text(text)
         .with("ready", value(&frontier.runnable))
+        .with("due", value(&frontier.due))
         .with("waiting", waiting)
         .with("verdict", decided.verdict.word())
         .with("mode", decided.mode.word());
@@ -77,7 +81,7 @@ pub fn ready(session: &Session<'_>, args: &cli::Ready) -> Result<Output, Failure
 pub fn should_run(session: &Session<'_>, args: &cli::ShouldRun) -> Result<Output, Failure> {
     let ledger = session.open()?;
     let decided = session.ask(&ledger, decide::should_run)?;
-    Ok(headed(decision::should_run(&session.voice, ledger.state(), &decided, args.include_detail), &ledger))
+    Ok(headed(packet::should_run(&session.voice, ledger.state(), &decided, args.include_detail), &ledger))
 }
 
 /// The goal that a reader means: the one named, or the one that a decision would be about.
@@ -94,7 +98,7 @@ pub fn quota_status(session: &Session<'_>) -> Result<Output, Failure> {
     let (state, now) = (ledger.state(), session.now(&ledger));
     let goal = goal_of(session, state)?;
     let quota = state.quotas.get(&goal);
-    let numbers = decision::quota_keys(quota, now);
+    let numbers = packet::quota_keys(quota, now);
     let spends = quota.map(|quota| quota.groups.as_slice()).unwrap_or_default();
     let counted: Vec<Seq> =
         quota.map(|quota| quota.counted(now).map(|group| group.seq).collect()).unwrap_or_default();
@@ -329,6 +333,7 @@ pub fn noun(session: &Session<'_>, top: &Top) -> Result<Output, Failure> {
             let goal = session.caller()?.goal;
             thing::list("todos", thing::todos(state, goal.as_ref()), args.limit)
         }
+        Top::Monitor(cli::Monitor::List(args)) => thing::list("monitors", thing::monitors(state), args.limit),
         Top::Gate(cli::Gate::List(args)) => thing::list("gates", thing::gates(state), args.limit),
         Top::Lease(cli::Lease::List(args)) => thing::list("leases", thing::leases(state), args.limit),
         Top::Evidence(cli::Evidence::List(args)) => {

@@ -2,6 +2,7 @@
 
 mod audit;
 mod bulk;
+mod decisions;
 mod evidence;
 mod known;
 mod lineage;

@@ -13,7 +13,7 @@ use super::Session;
 use super::look::{goal_of, headed};
 use crate::cli;
 use crate::failure::{Failure, when};
-use crate::render::decision::reason;
+use crate::render::packet::reason;
 use crate::render::page::Page;
 use crate::render::status::{blocks, hindrance, show, spent};
 use crate::render::{Output, event_word, thing, value};
@@ -62,7 +62,7 @@ pub fn handoff(session: &Session<'_>, args: &cli::Handoff) -> Result<Output, Fai
 /// What could run, best first: for the agent that goes on, or for anyone.
 fn runnable(handed: &Handed<'_>) -> Vec<TodoId> {
     match &handed.to {
-        Some((_, frontier, _)) => frontier.runnable.clone(),
+        Some((_, frontier, _)) => frontier.runnable.iter().chain(&frontier.due).copied().collect(),
         None => handed.status.ready.iter().map(|(id, _)| *id).collect(),
     }
 }

@@ -11,7 +11,7 @@ use super::Session;
 use super::look::headed;
 use crate::failure::{Failure, when};
 use crate::render::page::Page;
-use crate::render::{Output, count, decision, value};
+use crate::render::{Output, count, packet, value};
 
 /// Records that explain one number, before the rest is only counted.
 const EXPLAINED: usize = 4;
@@ -55,12 +55,13 @@ fn verdict(state: &State, one: &Planned<'_>, now: Timestamp) -> (String, String)
             let turn = turn.map(|turn| format!(", turn {turn} goes on")).unwrap_or_default();
             (title(todo), format!("{word} {todo}{turn}"))
         }
+        Verdict::Poll { todo } => (title(todo), format!("{word} {todo}, a monitor that is due")),
         Verdict::Ask { .. } | Verdict::Plan { .. } | Verdict::Wait | Verdict::Done => {
             let until = decision.wake.at.filter(|at| *at > now);
             let rule = decision.trace.last().map(|last| last.rule).unwrap_or_default();
             let why = match until {
                 Some(at) => format!("{rule} until {}", when(at, now)),
-                None => decision::reason(decision),
+                None => packet::reason(decision),
             };
             (String::new(), format!("{word} {why}"))
         }
@@ -108,7 +109,7 @@ fn explained(by: &[String]) -> String {
 fn object(at: usize, one: &Planned<'_>, now: Timestamp) -> Value {
     let decision = one.decision.as_ref().ok();
     let run = decision.and_then(|decision| match &decision.verdict {
-        Verdict::Run { todo, .. } => Some(*todo),
+        Verdict::Run { todo, .. } | Verdict::Poll { todo } => Some(*todo),
         Verdict::Ask { .. } | Verdict::Plan { .. } | Verdict::Wait | Verdict::Done => None,
     });
     let spends: Vec<Value> =
@@ -117,11 +118,11 @@ fn object(at: usize, one: &Planned<'_>, now: Timestamp) -> Value {
         "rank": at + 1, "goal": one.id, "objective": one.goal.objective,
         "verdict": decision.map_or("WAIT", |decision| decision.verdict.word()),
         "mode": decision.map(|decision| decision.mode.word()),
-        "reason": decision.map(decision::reason),
+        "reason": decision.map(packet::reason),
         "todo": run,
         "wake": value(&decision.map(|decision| &decision.wake)),
         "turn_elsewhere": one.decision.as_ref().err(),
-        "quota": decision::quota_keys(one.quota, now),
+        "quota": packet::quota_keys(one.quota, now),
         "explained_by": {
             "set": one.quota.and_then(|quota| quota.setting.as_ref()).map(|setting| setting.seq),
             "spends": spends,

@@ -38,6 +38,7 @@ pub fn submission(session: &Session<'_>, top: &Top) -> Result<Option<Submission>
         Top::Evidence(args) => evidence::evidence(session, args)?,
         Top::Agent(args) => agent(args),
         Top::Owner(args) => owner(args),
+        Top::Monitor(args) => monitor(args),
         Top::Lineage(args) => evidence::lineage(session, args)?,
         _ => None,
     };
@@ -58,7 +59,11 @@ fn start_goal(args: &cli::StartGoal) -> Command {
 fn add(args: &cli::AddTodo) -> Command {
     c::TodoAdd {
         title: args.title.clone(),
-        class: if args.user_action { TodoClass::UserAction } else { TodoClass::Advancement },
+        class: match (args.user_action, &args.watch) {
+            (true, _) => TodoClass::UserAction,
+            (false, Some(_)) => TodoClass::Monitor,
+            (false, None) => TodoClass::Advancement,
+        },
         priority: args.priority,
         action: args.action.clone(),
         done_when: args.done_when.clone(),
@@ -66,6 +71,11 @@ fn add(args: &cli::AddTodo) -> Command {
         write: args.write.clone(),
         resources: args.resource.clone(),
         requires: args.requires.clone(),
+        buildable: args.requires_buildable.clone(),
+        granted: args.requires_granted.clone(),
+        watch: args.watch.clone(),
+        every_ms: args.every.map(|every| every.0),
+        until: args.until,
         excluded: args.excluded.clone(),
         bound: args.bound.clone(),
         check: args.check.clone(),
@@ -173,6 +183,7 @@ fn todo(session: &Session<'_>, args: &cli::Todo) -> Result<Option<Command>, Fail
             priority: args.priority,
             done_when: args.done_when.clone(),
             drop_needs: args.drop_needs.clone(),
+            write: (!args.write.is_empty()).then(|| args.write.clone()),
             epoch: args.epoch,
         }
         .into(),
@@ -181,8 +192,8 @@ fn todo(session: &Session<'_>, args: &cli::Todo) -> Result<Option<Command>, Fail
             c::TodoComplete { todo, close: close(session, &args.closing)? }.into()
         }
         cli::Todo::Block(args) => c::TodoBlock { todo: args.todo, why: args.why.clone() }.into(),
-        cli::Todo::Defer { because, until } => {
-            c::TodoDefer { todo: because.todo, until: *until, why: because.why.clone() }.into()
+        cli::Todo::Defer { because, until, when } => {
+            c::TodoDefer { todo: because.todo, until: *until, when: *when, why: because.why.clone() }.into()
         }
         cli::Todo::Reopen(args) => c::TodoReopen { todo: args.todo, why: args.why.clone() }.into(),
         cli::Todo::Supersede { because, by } => {
@@ -230,8 +241,29 @@ fn agent(args: &cli::Agent) -> Option<Command> {
         cli::Agent::Register { name, capability } => {
             c::AgentRegister { agent: name.clone(), capabilities: capability.clone() }.into()
         }
+        cli::Agent::Update { name, capability, drop_capability, why } => c::AgentUpdate {
+            agent: name.clone(),
+            add: capability.clone(),
+            drop: drop_capability.clone(),
+            why: why.clone(),
+        }
+        .into(),
+        cli::Agent::Grant(args) => {
+            let (agent, capabilities, why) = (args.name.clone(), args.capability.clone(), args.why.clone());
+            c::AgentGrant { agent, capabilities, why }.into()
+        }
+        cli::Agent::Revoke(args) => {
+            let (agent, capabilities, why) = (args.name.clone(), args.capability.clone(), args.why.clone());
+            c::AgentRevoke { agent, capabilities, why }.into()
+        }
         cli::Agent::Retire { name, why } => c::AgentRetire { agent: name.clone(), why: why.clone() }.into(),
     })
+}
+
+fn monitor(args: &cli::Monitor) -> Option<Command> {
+    let cli::Monitor::Poll { todo, result, next, no_follow_up } = args else { return None };
+    let (result, next, no_follow_up) = (result.clone(), next.clone(), no_follow_up.clone());
+    Some(c::MonitorPoll { todo: *todo, result, next, no_follow_up }.into())
 }
 
 fn owner(args: &cli::Owner) -> Option<Command> {
