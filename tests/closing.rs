@@ -857,7 +857,7 @@ fn completed_work_is_paid_for_even_if_its_agent_does_not_come_back_to_pay() {
     world.by("a", complete("T1"));
     world.by("a", r#"{"command":"next"}"#);
     let goal = "iris".parse().unwrap();
-    assert_eq!(world.state().quotas[&goal].total_slots, 1);
+    assert_eq!(world.state().quotas[&goal].total.slots, 1);
     let decision = world.decision("a");
     assert_eq!(decision.mode.word(), "quota_throttled");
 }

@@ -32,7 +32,7 @@ fn yields(world: &mut World, who: &str) {
 #[test]
 fn row_6_what_a_todo_was_put_off_for_has_happened() {
     let mut world = World::with_todos(&["first", "second", "third"]);
-    world.by("a", r#"{"command":"todo.defer","todo":"T1","when":{"todo":"T2"},"why":"after the second"}"#);
+    world.by("a", r#"{"command":"todo.defer","todo":"T1","when":"T2","why":"after the second"}"#);
     assert_eq!(world.answer("a"), answer("RUN T2", 9));
     world.next("a");
     world.done("a", "T2");
@@ -47,7 +47,7 @@ fn row_6_what_a_todo_was_put_off_for_has_happened() {
 fn row_6_gives_way_to_work_of_higher_rank() {
     let mut world = World::with_todos(&["first"]);
     world.by("a", r#"{"command":"gate.open","question":"which way?","blocks":[],"blocks_agents":["c"]}"#);
-    world.by("a", r#"{"command":"todo.defer","todo":"T1","when":{"gate":"G1"},"why":"which way"}"#);
+    world.by("a", r#"{"command":"todo.defer","todo":"T1","when":"G1","why":"which way"}"#);
     assert_eq!(world.answer("a"), answer("ASK", 15));
     world.add("urgent", r#""priority":"P0""#);
     world.by("@ana", r#"{"command":"gate.decide","gate":"G1","outcome":{"is":"approve"},"why":"left"}"#);
@@ -63,10 +63,10 @@ fn row_6_gives_way_to_work_of_higher_rank() {
 fn what_a_todo_is_put_off_for_exists_and_is_one_thing() {
     let mut world = World::with_todos(&["first"]);
     for (when, code) in [
-        (r#""when":{"todo":"T9"}"#, "not_found"),
-        (r#""when":{"todo":"T1"}"#, "not_found"),
-        (r#""when":{"gate":"G9"}"#, "gate.not_open"),
-        (r#""when":{"gate":"G9"},"until":"2027-01-01T00:00:00.000000Z""#, "resume.ambiguous"),
+        (r#""when":"T9""#, "not_found"),
+        (r#""when":"T1""#, "not_found"),
+        (r#""when":"G9""#, "gate.not_open"),
+        (r#""when":"G9","until":"2027-01-01T00:00:00.000000Z""#, "resume.ambiguous"),
     ] {
         let json = format!(r#"{{"command":"todo.defer","todo":"T1",{when},"why":"w"}}"#);
         assert_eq!(world.refused("a", json).code(), code, "{when}");
@@ -91,7 +91,7 @@ fn row_7_a_due_monitor_comes_first_only_if_it_is_more_urgent() {
 #[test]
 fn rows_6_and_7_a_plan_comes_before_a_look() {
     let mut world = World::with_todos(&["first", "second", "third"]);
-    world.by("a", r#"{"command":"todo.defer","todo":"T1","when":{"todo":"T2"},"why":"w"}"#);
+    world.by("a", r#"{"command":"todo.defer","todo":"T1","when":"T2","why":"w"}"#);
     world.by("@ana", r#"{"command":"todo.cancel","todo":"T2","why":"w"}"#);
     world.add("watch closely", &format!(r#"{MONITOR},"priority":"P0""#));
     assert_eq!(world.answer("a"), answer("PLAN", 6));
@@ -365,4 +365,69 @@ fn a_paused_goal_is_not_looked_at() {
     world.add("watch", MONITOR);
     world.by("@ana", r#"{"command":"goal.pause","why":"w"}"#);
     assert_eq!(world.refused("a", poll("T1", "x")).code(), "goal.not_active");
+}
+
+fn spend(tokens: u64, cost: u64) -> String {
+    done("T1").replace(r#""close""#, &format!(r#""spend":{{"tokens":{tokens},"cost_micro":{cost}}},"close""#))
+}
+
+#[test]
+fn row_13_a_budget_of_the_goal_or_of_an_agent_is_used_up_once_what_was_spent_reaches_it() {
+    for (budget, enough) in [
+        (r#""tokens":1000"#, true),
+        (r#""tokens":1001"#, false),
+        (r#""cost_micro":500"#, true),
+        (r#""cost_micro":501"#, false),
+        (r#""wall_ms":60000"#, true),
+        (r#""wall_ms":60001"#, false),
+        (r#""on_agent":"a","tokens":1000"#, true),
+        (r#""on_agent":"b","tokens":1000"#, false),
+        (r#""tokens":0"#, true),
+        ("", false),
+    ] {
+        let mut world = World::with_todos(&["one", "two"]);
+        world.next("a");
+        world.pass(MINUTE);
+        world.by("a", spend(1_000, 500));
+        let comma = if budget.is_empty() { "" } else { "," };
+        let set = format!(r#"{{"command":"quota.budget"{comma}{budget},"why":"w"}}"#);
+        assert_eq!(world.refused("a", &set).code(), "owner.required");
+        world.by("@ana", set);
+        if enough {
+            assert_eq!(world.answer("a"), answer("WAIT", 13), "{budget}");
+            let decision = world.decision("a");
+            assert_eq!(
+                (decision.wake.at, decision.wake.on[0].as_str()),
+                (None, "quota.budgeted"),
+                "{budget}"
+            );
+            let claim = r#"{"command":"todo.claim","todo":"T2"}"#;
+            assert_eq!(world.refused("a", claim).code(), "quota.budget_used_up", "{budget}");
+            let whole = world.head().0;
+            let spent = (1..=whole).rev().find(|seq| {
+                let void = format!(r#"{{"command":"quota.void-slot","spend":{seq},"why":"w"}}"#);
+                world.submit("@ana", command(&void), None).is_ok()
+            });
+            assert!(spent.is_some());
+            let left = if budget.contains(":0") { answer("WAIT", 13) } else { answer("RUN T2", 9) };
+            assert_eq!(world.answer("a"), left, "{budget}: what was taken back may be used again");
+        } else {
+            assert_eq!(world.answer("a"), answer("RUN T2", 9), "{budget}");
+        }
+    }
+}
+
+#[test]
+fn a_budget_that_is_used_up_stops_no_turn_that_is_open_and_counts_all_of_it() {
+    let mut world = World::with_todos(&["one", "two"]);
+    world.by("@ana", r#"{"command":"quota.budget","tokens":10,"why":"w"}"#);
+    world.next("a");
+    world.by("a", spend(1_000, 0));
+    let quota = world.state().quotas.values().next().unwrap();
+    assert_eq!(quota.total.tokens, 1_000, "what was used was used");
+    assert_eq!(world.answer("a"), answer("WAIT", 13));
+    world.by("@ana", r#"{"command":"quota.budget","tokens":2000,"why":"more"}"#);
+    assert_eq!(world.answer("a"), answer("RUN T2", 9));
+    let unknown = r#"{"command":"quota.budget","on_agent":"zed","why":"w"}"#;
+    assert_eq!(world.refused("@ana", unknown).code(), "agent.unknown");
 }

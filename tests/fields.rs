@@ -27,6 +27,7 @@ fn examples() -> Vec<(&'static str, Value)> {
         ),
         ("ledger.recovered", json!({"cut_bytes":17,"offset_bytes":900,"quarantine":"tail-1","segment":1})),
         ("ledger.sealed", json!({"segment":1})),
+        ("secret.allowed", json!({"kind":"a private key","place":"title","why":"an example"})),
         ("agent.registered", json!({"agent":"a","capabilities":["gpu"]})),
         ("agent.changed", json!({"agent":"a","capabilities":["gpu"],"granted":["prod"],"why":"built"})),
         ("agent.retired", json!({"agent":"a","why":"gone"})),
@@ -55,8 +56,8 @@ fn examples() -> Vec<(&'static str, Value)> {
         ],"id":"T1"}),
         ),
         ("todo.blocked", json!({"id":"T1","why":"no data"})),
-        ("todo.deferred", json!({"id":"T1","until":early,"when":{"todo":"T2"},"why":"later"})),
-        ("todo.deferred", json!({"id":"T1","when":{"gate":"G1"},"why":"later"})),
+        ("todo.deferred", json!({"id":"T1","until":late,"when":"G1","why":"later"})),
+        ("todo.deferred", json!({"id":"T1","until":early,"when":"T2","why":"later"})),
         (
             "todo.reopened",
             json!({"closed":{"completed":true,"epoch":3,"goal":"iris","spec":spec},"id":"T1","why":"not done"}),
@@ -107,12 +108,16 @@ fn examples() -> Vec<(&'static str, Value)> {
         ),
         ("turn.closed", json!({"end":"done","id":"U1","outcome":"outcome_progress","why":"w"})),
         (
+            "quota.budgeted",
+            json!({"agent":"a","budget":{"cost_micro":1,"tokens":0,"wall_ms":2},"goal":"iris","why":"enough"}),
+        ),
+        (
             "quota.spent",
-            json!({"cost_micro":5,"goal":"iris","slots":1,"todo":"T1","tokens":1000,"turn":"U1"}),
+            json!({"agent":"a","cost_micro":5,"goal":"iris","slots":1,"todo":"T1","tokens":1000,"turn":"U1","wall_ms":60000}),
         ),
         (
             "quota.voided",
-            json!({"cost_micro":3,"goal":"iris","slots":1,"spend":12,"tokens":2,"turn":"U7","why":"mistake"}),
+            json!({"agent":"a","cost_micro":3,"goal":"iris","slots":1,"spend":12,"tokens":2,"turn":"U7","wall_ms":60000,"why":"mistake"}),
         ),
         ("monitor.polled", json!({"digest":hash,"due":late,"id":"T1","result":"red"})),
         (

@@ -16,6 +16,7 @@ const FLOORS: &[(&str, &[&str])] = &[
     ("decimal", &["id", "spelling"]),
     ("scope", &["id", "limits", "spelling"]),
     ("json", &["limits"]),
+    ("secret", &[]),
     // Floor 1: record. It knows no event.
     ("record", &["hash", "id", "limits", "time"]),
     // Floor 2: event. It knows no record.
@@ -23,7 +24,7 @@ const FLOORS: &[(&str, &[&str])] = &[
     // Floor 3: state.
     ("state", &["event", "hash", "id", "limits", "scope", "text", "time"]),
     // Floor 4: pure readers of state.
-    ("decide", &["decimal", "event", "hash", "id", "limits", "scope", "state", "text", "time"]),
+    ("decide", &["decimal", "event", "hash", "id", "limits", "scope", "secret", "state", "text", "time"]),
     ("project", &["decide", "decimal", "event", "hash", "id", "ledger", "scope", "state", "text", "time"]),
     // Side column: I/O. A log knows records, not events.
     ("log", &["hash", "id", "limits", "record", "time"]),
@@ -35,7 +36,7 @@ const FLOORS: &[(&str, &[&str])] = &[
         &["decide", "event", "hash", "id", "index", "log", "record", "snapshot", "state", "text", "time"],
     ),
     // Floor 6: use cases.
-    ("app", &["decide", "hash", "id", "ledger", "limits", "log"]),
+    ("app", &["decide", "hash", "id", "ledger", "limits", "log", "secret", "text"]),
 ];
 
 /// The spine does no I/O and reads no clock, environment or random source.

@@ -112,19 +112,12 @@ impl fmt::Display for Hindrance {
             Self::Capability(capability) => write!(f, "needs capability {capability}"),
             Self::Buildable(capability) => write!(f, "needs capability {capability}, which can be built"),
             Self::NotGranted(capability) => write!(f, "needs {capability}, which an owner grants"),
-            Self::Resumes { when, met: false } => write!(f, "deferred until {} is closed", resumes_on(*when)),
-            Self::Resumes { when, met: true } => write!(f, "deferred, and {} is closed", resumes_on(*when)),
+            Self::Resumes { when, met: false } => write!(f, "deferred until {when} is closed"),
+            Self::Resumes { when, met: true } => write!(f, "deferred, and {when} is closed"),
             Self::Monitor => f.write_str("a monitor is polled, not claimed"),
             Self::NotDue { at } => write!(f, "due {at}"),
             Self::MonitorEnded => f.write_str("its time has ended"),
         }
-    }
-}
-
-fn resumes_on(when: ResumeWhen) -> String {
-    match when {
-        ResumeWhen::Todo(todo) => todo.to_string(),
-        ResumeWhen::Gate(gate) => gate.to_string(),
     }
 }
 

@@ -288,9 +288,12 @@ impl Rules<'_> {
     }
 
     fn throttled(&mut self, at: Option<Timestamp>) -> Answer {
-        let fact = at.map_or_else(|| "never fits".to_owned(), |at| at.to_string());
+        let spent = used_up(self.state, self.lane.goal, self.lane.holder);
+        let budget = spent.map(|(whose, (what, used, limit))| format!("{whose}: {used} of {limit} {what}"));
+        let on = if budget.is_some() { "quota.budgeted" } else { "quota.set" };
+        let fact = budget.unwrap_or_else(|| at.map_or_else(|| "never fits".to_owned(), |at| at.to_string()));
         self.tried(13, "quota is used up", true, vec![fact]);
-        let on = vec!["quota.set".to_owned(), "quota.voided".to_owned()];
+        let on = vec![on.to_owned(), "quota.voided".to_owned()];
         (Verdict::Wait, Mode::QuotaThrottled, Wake { at, on })
     }
 
@@ -345,12 +348,16 @@ impl Rules<'_> {
         due.map(|todo| (Verdict::Poll { todo }, Mode::MonitorPoll, self.now()))
     }
 
-    /// When one more slot fits beside those spent and those that open turns may still spend; none if it fits now.
+    /// When one more slot fits beside those spent and those that open turns may still spend; none if it fits now. A budget
+    /// that is used up ends at no instant.
     #[expect(
         clippy::option_option,
         reason = "the outer says whether to wait, the inner whether an instant ends it"
     )]
     fn throttled_until(&self) -> Option<Option<Timestamp>> {
+        if used_up(self.state, self.lane.goal, self.lane.holder).is_some() {
+            return Some(None);
+        }
         let quota = self.state.quotas.get(self.lane.goal)?;
         let reserved = kept_slots(self.state, self.lane.goal, self.lane.holder);
         let free_at = quota.free_at(1, self.lane.now, &reserved);
@@ -434,6 +441,18 @@ impl Rules<'_> {
         };
         (Verdict::Plan { cause }, Mode::AutonomousReplan, wake)
     }
+}
+
+/// The budget of this goal or of this agent that is used up: whose, which number, what was used, and the limit.
+#[must_use]
+pub fn used_up(state: &State, goal: &GoalId, holder: &Holder) -> Option<(String, (&'static str, u64, u64))> {
+    let of_goal = state.quotas.get(goal).and_then(|quota| quota.total.used_up(&quota.budget));
+    let agent = holder.actor.agent().and_then(|agent| Some((agent, state.agents.get(agent)?)));
+    let of_agent = || {
+        let (name, agent) = agent?;
+        Some((format!("agent {name}"), agent.total.used_up(&agent.budget)?))
+    };
+    of_goal.map(|found| (format!("goal {goal}"), found)).or_else(of_agent)
 }
 
 /// Open turns of other holders may still spend one slot each, and so may a completed one of this holder, which is paid

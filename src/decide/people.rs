@@ -58,7 +58,7 @@ pub(super) fn agent_register(context: &Context<'_>, command: &AgentRegister) -> 
     draft.by(actor)
 }
 
-fn known<'a>(context: &Context<'a>, agent: &AgentId) -> Result<&'a Agent, Refusal> {
+pub(super) fn known<'a>(context: &Context<'a>, agent: &AgentId) -> Result<&'a Agent, Refusal> {
     match context.state.agents.get(agent) {
         None => Err(Refusal::AgentUnknown { agent: agent.clone() }),
         Some(found) if found.retired => Err(Refusal::AgentRetired { agent: agent.clone() }),

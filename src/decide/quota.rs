@@ -1,11 +1,12 @@
 //! Quota: set, spend once per turn, take back once.
 
-use super::command::{QuotaSetRequest, QuotaSpendSlot, QuotaVoidSlot, Spending};
+use super::command::{QuotaBudgetRequest, QuotaSetRequest, QuotaSpendSlot, QuotaVoidSlot, Spending};
 use super::{Context, Decided, PastSpend, Refusal, in_range, next, one};
 use crate::event::{
-    Allowance, DeliveryOutcome, Holder, QuotaSet, QuotaSpent, QuotaVoided, TurnClosed, TurnEnd,
+    Allowance, Budget, DeliveryOutcome, Holder, QuotaBudgeted, QuotaSet, QuotaSpent, QuotaVoided, TurnClosed,
+    TurnEnd,
 };
-use crate::id::{Actor, GoalId, TodoId, TurnId};
+use crate::id::{Actor, AgentId, GoalId, TodoId, TurnId};
 use crate::limits::SPEND_MAX;
 use crate::state::{DEFAULT_SLOT_MS, DEFAULT_WINDOW_MS};
 use crate::text::Text;
@@ -29,6 +30,33 @@ pub(super) fn set(context: &Context<'_>, command: &QuotaSetRequest) -> Result<De
     let slot_ms = in_range("slot_ms", command.slot_ms.unwrap_or(DEFAULT_SLOT_MS), 1, window_ms)?;
     let (allowance, why) = (command.allowance.clone(), command.why.clone());
     one(actor, QuotaSet { allowance, goal: goal.clone(), slot_ms, why, window_ms })
+}
+
+/// Sets what the goal, or the agent named, may use in all.
+pub(super) fn budget(context: &Context<'_>, command: &QuotaBudgetRequest) -> Result<Decided, Refusal> {
+    let actor = Actor::Owner(context.owner("set a budget")?);
+    let budget = Budget { cost_micro: command.cost_micro, tokens: command.tokens, wall_ms: command.wall_ms };
+    for (field, value) in
+        [("cost_micro", budget.cost_micro), ("tokens", budget.tokens), ("wall_ms", budget.wall_ms)]
+    {
+        in_range(field, value.unwrap_or(0), 0, SPEND_MAX)?;
+    }
+    let goal = match &command.on_agent {
+        Some(agent) => {
+            super::people::known(context, agent)?;
+            None
+        }
+        None => Some(context.open_goal()?.0.clone()),
+    };
+    one(actor, QuotaBudgeted { agent: command.on_agent.clone(), budget, goal, why: command.why.clone() })
+}
+
+/// Refuses if a budget of the goal or of the agent is used up. What the last turn uses may go beyond: it is known only then.
+pub(super) fn within_budget(context: &Context<'_>, goal: &GoalId, holder: &Holder) -> Result<(), Refusal> {
+    match next::used_up(context.state, goal, holder) {
+        Some((whose, (what, used, limit))) => Err(Refusal::BudgetUsedUp { whose, what, used, limit }),
+        None => Ok(()),
+    }
 }
 
 /// Refuses if `slots` do not fit now beside those spent and those that the open turns of others may still spend.
@@ -65,7 +93,10 @@ pub(super) fn spending(
     if slots > u64::from(kept) {
         fits(context, goal, holder, slots)?;
     }
+    let agent = holder.actor.agent().cloned().unwrap_or_else(AgentId::local);
     Ok(QuotaSpent {
+        agent,
+        wall_ms: open.map_or(0, |turn| context.now.ms_since(turn.since)),
         cost_micro: spend.cost_micro,
         goal: goal.clone(),
         slots,
@@ -114,7 +145,7 @@ pub(super) fn void(context: &Context<'_>, command: &QuotaVoidSlot) -> Result<Dec
     let Some(PastSpend { spent, seq, .. }) = past.filter(|past| past.spent.goal == *goal) else {
         return Err(Refusal::SpendNotFound { spend: command.spend });
     };
-    let QuotaSpent { cost_micro, ref goal, slots, todo: _, tokens, turn } = *spent;
-    let (goal, why) = (goal.clone(), command.why.clone());
-    one(actor, QuotaVoided { cost_micro, goal, slots, spend: *seq, tokens, turn, why })
+    let QuotaSpent { agent, cost_micro, goal, slots, todo: _, tokens, turn, wall_ms } = spent.clone();
+    let why = command.why.clone();
+    one(actor, QuotaVoided { agent, cost_micro, goal, slots, spend: *seq, tokens, turn, wall_ms, why })
 }

@@ -165,6 +165,7 @@ pub(super) fn claim(context: &Context<'_>, command: &TodoClaim) -> Result<Decide
         return Err(Refusal::TurnOpen { turn, todo: open.todo });
     }
     gate_on_agent(context, &lane)?;
+    quota::within_budget(context, &todo.goal, &holder)?;
     quota::fits(context, &todo.goal, &holder, 1)?;
     let mut draft = context.draft();
     let how = How { by_name: true, repairs };

@@ -71,6 +71,8 @@ events! {
     "ledger.recovered" => LedgerRecovered,
     /// The last event of a segment.
     "ledger.sealed" => LedgerSealed,
+    /// What looks like a secret was recorded on purpose.
+    "secret.allowed" => SecretAllowed,
     /// A peer joined.
     "agent.registered" => AgentRegistered,
     /// What a peer can do changed.
@@ -145,6 +147,8 @@ events! {
     "turn.closed" => TurnClosed,
     /// A goal's quota was set.
     "quota.set" => QuotaSet,
+    /// What a goal or an agent may use in all was set.
+    "quota.budgeted" => QuotaBudgeted,
     /// A turn was paid for.
     "quota.spent" => QuotaSpent,
     /// A spend was taken back.

@@ -39,7 +39,10 @@ impl Event {
     pub fn names(&self) -> Vec<String> {
         let mut names = Names::default();
         match self {
-            Self::LedgerCreated(_) | Self::LedgerRecovered(_) | Self::LedgerSealed(_) => {}
+            Self::LedgerCreated(_)
+            | Self::LedgerRecovered(_)
+            | Self::LedgerSealed(_)
+            | Self::SecretAllowed(_) => {}
             Self::AgentRegistered(e) => names.one(&e.agent),
             Self::AgentChanged(e) => names.one(&e.agent),
             Self::AgentRetired(e) => names.one(&e.agent),
@@ -91,6 +94,9 @@ impl Event {
             Self::TurnOpened(e) => names.three(&e.id, &e.todo, &e.holder.actor.name()),
             Self::TurnClosed(e) => names.one(&e.id),
             Self::QuotaSet(e) => names.one(&e.goal),
+            Self::QuotaBudgeted(e) => {
+                names.all(e.goal.iter().map(GoalId::to_string).chain(e.agent.iter().map(ToString::to_string)))
+            }
             Self::QuotaSpent(e) => names.two(&e.turn, &e.todo),
             Self::QuotaVoided(e) => names.three(&e.goal, &e.turn, &format!("#{}", e.spend)),
             Self::MonitorPolled(e) => names.one(&e.id),

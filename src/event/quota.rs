@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::id::{GoalId, Seq, TodoId, TurnId};
+use crate::id::{AgentId, GoalId, Seq, TodoId, TurnId};
 use crate::text::Text;
 
 /// As [`Allowance`] is written. serde lets a variant without braces have unknown fields.
@@ -58,10 +58,43 @@ pub struct QuotaSet {
     pub window_ms: u64,
 }
 
+/// `quota.budgeted`: what a goal, or one agent, may use in all. An absent number is not limited.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct QuotaBudgeted {
+    /// The agent, if it is one agent's and not the goal's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<AgentId>,
+    /// How much.
+    pub budget: Budget,
+    /// The goal, if it is a goal's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub goal: Option<GoalId>,
+    /// The reason.
+    pub why: Text,
+}
+
+/// Limits on what is used in all. An absent one does not limit; zero allows nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Budget {
+    /// Money, in millionths of the ledger's currency.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_micro: Option<u64>,
+    /// Tokens.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<u64>,
+    /// Time from the opening of a turn to its payment, in milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wall_ms: Option<u64>,
+}
+
 /// `quota.spent`: an accountable turn was paid for, once.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct QuotaSpent {
+    /// The agent whose turn it was.
+    pub agent: AgentId,
     /// Money, in millionths of the ledger's currency.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_micro: Option<u64>,
@@ -76,12 +109,16 @@ pub struct QuotaSpent {
     pub tokens: Option<u64>,
     /// The turn.
     pub turn: TurnId,
+    /// From the opening of the turn until now, in milliseconds.
+    pub wall_ms: u64,
 }
 
 /// `quota.voided`: a spend no longer counts. It repeats what was spent, since the state does not keep every spend.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct QuotaVoided {
+    /// The agent whose turn it was.
+    pub agent: AgentId,
     /// Its money.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_micro: Option<u64>,
@@ -96,6 +133,8 @@ pub struct QuotaVoided {
     pub tokens: Option<u64>,
     /// The turn that it paid for.
     pub turn: TurnId,
+    /// Its time.
+    pub wall_ms: u64,
     /// The reason.
     pub why: Text,
 }

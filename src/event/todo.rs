@@ -1,9 +1,14 @@
 //! Payloads about todos.
 
-use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::hash::Hash;
-use crate::id::{AgentId, CapabilityId, CriterionId, EvidenceId, GateId, GoalId, Label, ResourceId, TodoId};
+use crate::id::{
+    AgentId, BadId, CapabilityId, CriterionId, EvidenceId, GateId, GoalId, Label, ResourceId, TodoId,
+};
 use crate::scope::PathScope;
 use crate::text::Text;
 use crate::time::Timestamp;
@@ -34,14 +39,42 @@ pub struct Monitoring {
     pub until: Option<Timestamp>,
 }
 
-/// What a todo that was put off waits for, if not for an instant.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+/// What a todo that was put off waits for, if not for an instant: the close of a todo, written `T7`, or of a gate, `G1`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ResumeWhen {
     /// That todo is closed.
     Todo(TodoId),
     /// That gate is no longer open.
     Gate(GateId),
+}
+
+impl FromStr for ResumeWhen {
+    type Err = BadId;
+
+    fn from_str(text: &str) -> Result<Self, BadId> {
+        text.parse().map(Self::Gate).or_else(|_| text.parse().map(Self::Todo))
+    }
+}
+
+impl fmt::Display for ResumeWhen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Todo(todo) => write!(f, "{todo}"),
+            Self::Gate(gate) => write!(f, "{gate}"),
+        }
+    }
+}
+
+impl Serialize for ResumeWhen {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for ResumeWhen {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        crate::spelling::read(deserializer, str::parse)
+    }
 }
 
 /// Urgency, from P0 (first) to P4.

@@ -24,7 +24,7 @@ pub use goal::{Awaited, Criterion, Goal, GoalStatus, RunNote};
 pub use hold::{Claim, Lease, ResourceLease};
 pub use lineage::{Lineage, Metric};
 pub use people::{Agent, Owner};
-pub use quota::{DEFAULT_SLOT_MS, DEFAULT_WINDOW_MS, Quota, QuotaSetting, Spends};
+pub use quota::{DEFAULT_SLOT_MS, DEFAULT_WINDOW_MS, Quota, QuotaSetting, Spends, Totals};
 pub use todo::{Fruitless, Todo, TodoStatus, Watch};
 pub use turn::Turn;
 
@@ -37,7 +37,7 @@ use crate::id::{
 use crate::time::Timestamp;
 
 /// Names this reducer. A snapshot taken by another one is not used. Changes whenever [`State`] or a transition does.
-pub const REDUCER: &str = "loopx-reducer/9";
+pub const REDUCER: &str = "loopx-reducer/10";
 
 /// Where an event stands: the envelope of its record, as far as a transition may see it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -148,7 +148,7 @@ impl State {
     fn transition(&mut self, at: &At, event: &Event) -> Fold {
         match event {
             Event::LedgerCreated(e) => self.ledger_created(at, e),
-            Event::LedgerRecovered(_) | Event::LedgerSealed(_) => Ok(()),
+            Event::LedgerRecovered(_) | Event::LedgerSealed(_) | Event::SecretAllowed(_) => Ok(()),
             Event::AgentRegistered(e) => self.agent_registered(at, e),
             Event::AgentChanged(e) => self.agent_changed(e),
             Event::AgentRetired(e) => self.agent_retired(e),
@@ -188,6 +188,7 @@ impl State {
             Event::TurnOpened(e) => self.turn_opened(at, e),
             Event::TurnClosed(e) => self.turn_closed(at, e),
             Event::QuotaSet(e) => self.quota_set(at, e),
+            Event::QuotaBudgeted(e) => self.quota_budgeted(e),
             Event::QuotaSpent(e) => self.quota_spent(at, e),
             Event::QuotaVoided(e) => self.quota_voided(e),
             Event::MetricDefined(e) => self.metric_defined(e),

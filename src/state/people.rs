@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{At, Fold, State, entry};
+use super::{At, Fold, State, Totals, entry};
 use crate::event::{
-    AgentChanged, AgentRegistered, AgentRetired, LedgerCreated, OwnerRegistered, OwnerRevoked,
+    AgentChanged, AgentRegistered, AgentRetired, Budget, LedgerCreated, OwnerRegistered, OwnerRevoked,
 };
 use crate::id::{CapabilityId, Seq};
 
@@ -16,6 +16,10 @@ pub struct Agent {
     pub capabilities: Vec<CapabilityId>,
     /// What an owner has granted it.
     pub granted: Vec<CapabilityId>,
+    /// What it may use in all.
+    pub budget: Budget,
+    /// What it has used, since it was registered.
+    pub total: Totals,
     /// The record that registered it.
     pub since: Seq,
     /// Whether it has left.
@@ -43,7 +47,14 @@ impl State {
 
     pub(super) fn agent_registered(&mut self, at: &At, event: &AgentRegistered) -> Fold {
         let capabilities = event.capabilities.clone();
-        let agent = Agent { capabilities, granted: Vec::new(), since: at.seq, retired: false };
+        let agent = Agent {
+            capabilities,
+            granted: Vec::new(),
+            budget: Budget::default(),
+            total: Totals::default(),
+            since: at.seq,
+            retired: false,
+        };
         match self.agents.insert(event.agent.clone(), agent) {
             Some(before) if !before.retired => Err(format!("{} is registered", event.agent)),
             _ => Ok(()),

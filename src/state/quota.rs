@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{At, Fold, State, entry};
-use crate::event::{Allowance, QuotaSet, QuotaSpent, QuotaVoided};
+use crate::event::{Allowance, Budget, QuotaBudgeted, QuotaSet, QuotaSpent, QuotaVoided};
 use crate::id::{Seq, TurnId};
 use crate::time::Timestamp;
 
@@ -99,12 +99,62 @@ pub struct Quota {
     /// [`GROUPS_MAX`] neighbours are put together, and count a little longer than each would alone, never shorter.
     #[serde(with = "rows")]
     pub groups: Vec<Spends>,
-    /// Slots of all time, less voids.
-    pub total_slots: u64,
-    /// Tokens of all time, less voids.
-    pub total_tokens: u64,
-    /// Money of all time, less voids.
-    pub total_cost_micro: u64,
+    /// All of all time.
+    pub total: Totals,
+    /// What may be used in all.
+    pub budget: Budget,
+}
+
+/// What was used in all, less voids.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Totals {
+    /// Slots.
+    pub slots: u64,
+    /// Tokens.
+    pub tokens: u64,
+    /// Money, in millionths.
+    pub cost_micro: u64,
+    /// Time, in milliseconds.
+    pub wall_ms: u64,
+}
+
+impl Totals {
+    fn of(slots: u64, tokens: Option<u64>, cost_micro: Option<u64>, wall_ms: u64) -> Self {
+        Self { slots, tokens: tokens.unwrap_or(0), cost_micro: cost_micro.unwrap_or(0), wall_ms }
+    }
+
+    const fn plus(self, more: Self) -> Self {
+        Self {
+            slots: self.slots.saturating_add(more.slots),
+            tokens: self.tokens.saturating_add(more.tokens),
+            cost_micro: self.cost_micro.saturating_add(more.cost_micro),
+            wall_ms: self.wall_ms.saturating_add(more.wall_ms),
+        }
+    }
+
+    /// None if there is less than that.
+    fn minus(self, less: Self) -> Option<Self> {
+        Some(Self {
+            slots: self.slots.checked_sub(less.slots)?,
+            tokens: self.tokens.checked_sub(less.tokens)?,
+            cost_micro: self.cost_micro.checked_sub(less.cost_micro)?,
+            wall_ms: self.wall_ms.checked_sub(less.wall_ms)?,
+        })
+    }
+
+    /// The first of the limits that is used up: its name, what was used, and the limit.
+    #[must_use]
+    pub fn used_up(&self, budget: &Budget) -> Option<(&'static str, u64, u64)> {
+        let each = [
+            ("tokens", self.tokens, budget.tokens),
+            ("cost_micro", self.cost_micro, budget.cost_micro),
+            ("wall_ms", self.wall_ms, budget.wall_ms),
+        ];
+        each.into_iter().find_map(|(name, used, limit)| {
+            limit.filter(|limit| used >= *limit).map(|limit| (name, used, limit))
+        })
+    }
 }
 
 /// Spends in a folded state, a row of numbers each: every command reads them.
@@ -193,9 +243,6 @@ impl Quota {
         let start = spend.ts.minus_ms(self.kept());
         let past = self.groups.partition_point(|group| group.ts < start);
         self.groups.drain(..past);
-        self.total_slots = self.total_slots.saturating_add(spend.slots);
-        self.total_tokens = self.total_tokens.saturating_add(spend.tokens);
-        self.total_cost_micro = self.total_cost_micro.saturating_add(spend.cost_micro);
         self.groups.push(spend);
         if self.groups.len() > GROUPS_MAX {
             self.put_together();
@@ -235,7 +282,13 @@ impl State {
             return Err(format!("{} was paid for", event.turn));
         }
         let (seq, ts) = (at.seq, self.now);
-        self.quotas.entry(event.goal.clone()).or_default().add(Spends {
+        let used = Totals::of(event.slots, event.tokens, event.cost_micro, event.wall_ms);
+        if let Some(agent) = self.agents.get_mut(&event.agent) {
+            agent.total = agent.total.plus(used);
+        }
+        let quota = self.quotas.entry(event.goal.clone()).or_default();
+        quota.total = quota.total.plus(used);
+        quota.add(Spends {
             first_seq: seq,
             first_ts: ts,
             seq,
@@ -243,32 +296,41 @@ impl State {
             turn: event.turn,
             spends: 1,
             voided: 0,
-            slots: event.slots,
-            tokens: event.tokens.unwrap_or(0),
-            cost_micro: event.cost_micro.unwrap_or(0),
+            slots: used.slots,
+            tokens: used.tokens,
+            cost_micro: used.cost_micro,
         });
         Ok(())
     }
 
+    pub(super) fn quota_budgeted(&mut self, event: &QuotaBudgeted) -> Fold {
+        if let Some(agent) = &event.agent {
+            entry(&mut self.agents, agent, "registered")?.budget = event.budget;
+        }
+        if let Some(goal) = &event.goal {
+            self.quotas.entry(goal.clone()).or_default().budget = event.budget;
+        }
+        Ok(())
+    }
+
     pub(super) fn quota_voided(&mut self, event: &QuotaVoided) -> Fold {
-        let quota = self.quotas.entry(event.goal.clone()).or_default();
         let gone = || format!("#{} holds no spend that counts", event.spend);
-        let less = |total: &mut u64, part: u64| {
-            *total = total.checked_sub(part).ok_or_else(gone)?;
-            Fold::Ok(())
-        };
-        let (slots, tokens, cost) = (event.slots, event.tokens.unwrap_or(0), event.cost_micro.unwrap_or(0));
-        less(&mut quota.total_slots, slots)?;
-        less(&mut quota.total_tokens, tokens)?;
-        less(&mut quota.total_cost_micro, cost)?;
+        let used = Totals::of(event.slots, event.tokens, event.cost_micro, event.wall_ms);
+        if let Some(agent) = self.agents.get_mut(&event.agent) {
+            // An agent that came back after it was retired begins anew.
+            agent.total = agent.total.minus(used).unwrap_or_default();
+        }
+        let quota = self.quotas.entry(event.goal.clone()).or_default();
+        quota.total = quota.total.minus(used).ok_or_else(gone)?;
         // A spend that has left every window changes the totals alone.
         let place = quota.groups.partition_point(|group| group.seq < event.spend);
         let group = quota.groups.get_mut(place).filter(|group| group.first_seq <= event.spend);
         if let Some(group) = group {
-            less(&mut group.spends, 1)?;
-            less(&mut group.slots, slots)?;
-            less(&mut group.tokens, tokens)?;
-            less(&mut group.cost_micro, cost)?;
+            let less = |part: u64, used: u64| part.checked_sub(used).ok_or_else(gone);
+            group.spends = less(group.spends, 1)?;
+            group.slots = less(group.slots, used.slots)?;
+            group.tokens = less(group.tokens, used.tokens)?;
+            group.cost_micro = less(group.cost_micro, used.cost_micro)?;
             group.voided += 1;
         }
         Ok(())
@@ -297,7 +359,7 @@ mod tests {
     #[test]
     fn a_kept_quota_is_the_quota() {
         let ts = Timestamp::from_micros(1_796_128_496_000_001);
-        let quota = Quota { groups: vec![spend(8, ts), spend(9, ts)], total_slots: 1, ..Quota::default() };
+        let quota = Quota { groups: vec![spend(8, ts), spend(9, ts)], ..Quota::default() };
         let kept = serde_json::to_string(&quota).unwrap();
         assert!(kept.contains("[8,1796128496000001,8,1796128496000001,8,1,0,1,120000,3]"), "{kept}");
         assert_eq!(serde_json::from_str::<Quota>(&kept).unwrap(), quota);
@@ -321,7 +383,6 @@ mod tests {
                 );
             }
         }
-        assert_eq!(quota.total_slots, 250_000);
     }
 
     #[test]

@@ -170,7 +170,10 @@ fn next_step(refusal: &Refusal) -> Option<String> {
         Refusal::MonitorNotDue { todo, .. } | Refusal::NeedIsMonitor { todo } => format!("loopx show {todo}"),
         Refusal::MonitorSpec => "loopx add \"...\" --watch \"...\" --every 15m".to_owned(),
         Refusal::ResumeAmbiguous { todo } => format!("loopx todo defer {todo} --when T9 --why \"...\""),
-        Refusal::QuotaExceeded { .. } | Refusal::SpendNotFound { .. } => "loopx quota status".to_owned(),
+        Refusal::SecretFound { .. } => "loopx check".to_owned(),
+        Refusal::BudgetUsedUp { .. } | Refusal::QuotaExceeded { .. } | Refusal::SpendNotFound { .. } => {
+            "loopx quota status".to_owned()
+        }
         Refusal::EvidenceRequired { todo } => {
             format!("loopx done {todo} --proof \"CMD => RESULT\" --no-follow-up \"...\"")
         }

@@ -195,6 +195,7 @@ impl Graph {
             | Event::LedgerRecovered(_)
             | Event::LedgerSealed(_)
             | Event::AgentRegistered(_)
+            | Event::SecretAllowed(_)
             | Event::AgentChanged(_)
             | Event::AgentRetired(_)
             | Event::OwnerRegistered(_)
@@ -222,6 +223,7 @@ impl Graph {
             | Event::TurnClosed(_)
             | Event::QuotaSet(_)
             | Event::QuotaSpent(_)
+            | Event::QuotaBudgeted(_)
             | Event::QuotaVoided(_)
             | Event::MonitorPolled(_)
             | Event::StateRefreshed(_) => Ok(()),

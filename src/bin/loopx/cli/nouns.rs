@@ -43,6 +43,8 @@ pub enum Quota {
     Plan(List),
     /// Set a goal's quota
     Set(QuotaSet),
+    /// Set what a goal, or one agent, may use in all; a number left out does not limit
+    Budget(QuotaBudget),
 }
 
 // `quota should-run`
@@ -88,6 +90,26 @@ pub struct QuotaSet {
     /// Length of a slot [default: 1m]
     #[arg(long, value_name = "DURATION")]
     pub slot: Option<DurationMs>,
+    /// The reason
+    #[arg(long, value_name = "TEXT")]
+    pub why: Text,
+}
+
+// `quota budget`
+#[derive(Debug, Args)]
+pub struct QuotaBudget {
+    /// The agent, if it is not the goal's
+    #[arg(long, value_name = "AGENT")]
+    pub on_agent: Option<AgentId>,
+    /// Tokens
+    #[arg(long, value_name = "N")]
+    pub tokens: Option<u64>,
+    /// Money, in millionths
+    #[arg(long, value_name = "MICRO")]
+    pub cost: Option<u64>,
+    /// Time of turns
+    #[arg(long, value_name = "DURATION")]
+    pub wall: Option<DurationMs>,
     /// The reason
     #[arg(long, value_name = "TEXT")]
     pub why: Text,
@@ -211,7 +233,7 @@ pub enum Todo {
         #[arg(long, value_name = "TIME", value_parser = instant)]
         until: Option<Timestamp>,
         /// Todo or gate that has to be closed first; then a plan is asked for
-        #[arg(long, value_name = "T9|G1", conflicts_with = "until", value_parser = resume_when)]
+        #[arg(long, value_name = "T9|G1", conflicts_with = "until")]
         when: Option<ResumeWhen>,
     },
     /// Open a blocked, deferred or closed todo again
@@ -227,12 +249,6 @@ pub enum Todo {
     },
     /// Drop a todo
     Cancel(Because),
-}
-
-fn resume_when(text: &str) -> Result<ResumeWhen, String> {
-    let gate = text.parse().map(ResumeWhen::Gate);
-    gate.or_else(|_| text.parse().map(ResumeWhen::Todo))
-        .map_err(|_| "expected a todo T9 or a gate G1".to_owned())
 }
 
 // `todo claim`

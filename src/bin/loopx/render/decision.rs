@@ -324,6 +324,11 @@ fn wait_line(voice: &Voice, state: &State, decision: &Decision, room: Room) -> S
                 voice.owner("quota set --slots 10 --why \"...\"")
             )
         }
+        Mode::QuotaThrottled if decision.wake.on.iter().any(|on| on == "quota.budgeted") => {
+            let spent = decision.trace.last().map(|tried| tried.facts.join(", ")).unwrap_or_default();
+            let set = voice.owner("quota budget --why \"...\"");
+            format!("WAIT a budget is used up, {}; an owner sets it: {set}\n", terminal(&spent))
+        }
         Mode::QuotaThrottled if at.is_empty() => {
             "WAIT the quota is used up, and no slot becomes free by itself\n".to_owned()
         }

@@ -1,6 +1,6 @@
 //! One event as a short sentence.
 
-use loopx::event::{Allowance, Continuation, Event, GateOutcome, GoalChange, ResumeWhen, TodoChange};
+use loopx::event::{Allowance, Continuation, Event, GateOutcome, GoalChange, TodoChange};
 use loopx::project::escape::terminal;
 use loopx::text::Text;
 
@@ -26,15 +26,12 @@ pub fn sentence(event: &Event) -> String {
             )
         }
         Event::LedgerSealed(e) => format!("segment {} sealed", e.segment),
-        Event::AgentRegistered(e) => format!("agent {} registered", e.agent),
-        Event::AgentChanged(e) => {
-            let or_none = |list: String| if list.is_empty() { "none".to_owned() } else { list };
-            let (can, granted) = (or_none(list(&e.capabilities)), or_none(list(&e.granted)));
-            format!("agent {} has capabilities {can}, grants {granted}: {}", e.agent, quoted(&e.why))
-        }
-        Event::AgentRetired(e) => format!("agent {} retired: {}", e.agent, quoted(&e.why)),
-        Event::OwnerRegistered(e) => format!("owner {} registered", e.owner),
-        Event::OwnerRevoked(e) => format!("owner {} revoked: {}", e.owner, quoted(&e.why)),
+        Event::SecretAllowed(_)
+        | Event::AgentRegistered(_)
+        | Event::AgentChanged(_)
+        | Event::AgentRetired(_)
+        | Event::OwnerRegistered(_)
+        | Event::OwnerRevoked(_) => people(event),
         Event::GoalStarted(e) => format!("goal {} started: {}", e.goal, quoted(&e.objective)),
         Event::GoalChanged(e) => {
             let changes: Vec<String> = e.changes.iter().map(goal_change).collect();
@@ -73,6 +70,7 @@ pub fn sentence(event: &Event) -> String {
         | Event::EvidenceInvalidated(_)
         | Event::EvidenceSuperseded(_)
         | Event::QuotaSet(_)
+        | Event::QuotaBudgeted(_)
         | Event::QuotaSpent(_)
         | Event::QuotaVoided(_) => account(event),
         Event::MetricDefined(_)
@@ -82,6 +80,25 @@ pub fn sentence(event: &Event) -> String {
         | Event::TrialStarted(_)
         | Event::TrialEnded(_)
         | Event::PromotionRecorded(_) => lineage(event),
+    }
+}
+
+fn people(event: &Event) -> String {
+    match event {
+        Event::SecretAllowed(e) => {
+            let (kind, place) = (terminal(&e.kind), terminal(&e.place));
+            format!("{kind} in {place} recorded on purpose: {}", quoted(&e.why))
+        }
+        Event::AgentRegistered(e) => format!("agent {} registered", e.agent),
+        Event::AgentChanged(e) => {
+            let or_none = |list: String| if list.is_empty() { "none".to_owned() } else { list };
+            let (can, granted) = (or_none(list(&e.capabilities)), or_none(list(&e.granted)));
+            format!("agent {} has capabilities {can}, grants {granted}: {}", e.agent, quoted(&e.why))
+        }
+        Event::AgentRetired(e) => format!("agent {} retired: {}", e.agent, quoted(&e.why)),
+        Event::OwnerRegistered(e) => format!("owner {} registered", e.owner),
+        Event::OwnerRevoked(e) => format!("owner {} revoked: {}", e.owner, quoted(&e.why)),
+        _ => event.kind().to_owned(),
     }
 }
 
@@ -105,8 +122,7 @@ fn todo(event: &Event) -> String {
         Event::TodoDeferred(e) => {
             let until = match (e.until, e.when) {
                 (Some(at), _) => format!("until {at}"),
-                (None, Some(ResumeWhen::Todo(todo))) => format!("until {todo} is closed"),
-                (None, Some(ResumeWhen::Gate(gate))) => format!("until {gate} is closed"),
+                (None, Some(when)) => format!("until {when} is closed"),
                 (None, None) => "until it is reopened".to_owned(),
             };
             format!("{} deferred {until}: {}", e.id, quoted(&e.why))
@@ -228,6 +244,17 @@ fn account(event: &Event) -> String {
                 let window = loopx::time::DurationMs(e.window_ms);
                 format!("quota of {} set to {allowance} in {window}: {}", e.goal, quoted(&e.why))
             }
+        }
+        Event::QuotaBudgeted(e) => {
+            let goal = e.goal.iter().map(|goal| format!("goal {goal}"));
+            let whose: Vec<String> =
+                goal.chain(e.agent.iter().map(|agent| format!("agent {agent}"))).collect();
+            format!(
+                "budget of {}: {}; {}",
+                whose.join(", "),
+                super::packet::budget(&e.budget),
+                quoted(&e.why)
+            )
         }
         Event::QuotaSpent(e) => {
             format!("{} spent for {} on {}", count(e.slots, "slot"), e.turn, e.todo)

@@ -1,8 +1,9 @@
 //! `quota should-run`: LoopX's packet, and the numbers of a quota.
 
 use loopx::decide::{Decision, Mode, Verdict};
+use loopx::event::Budget;
 use loopx::state::{Quota, State};
-use loopx::time::Timestamp;
+use loopx::time::{DurationMs, Timestamp};
 use serde_json::{Value, json};
 
 use super::decision::{next_commands, quiet, trace_lines};
@@ -108,6 +109,23 @@ pub fn quota_keys(quota: Option<&Quota>, now: Timestamp) -> Value {
     json!({
         "compute": compute, "window_hours": window_ms / 3_600_000, "window_ms": window_ms,
         "slot_minutes": slot_ms / 60_000, "slot_ms": slot_ms, "allowed_slots": allowed, "spent_slots": spent,
-        "state": state,
+        "state": state, "total": value(&quota.map(|quota| quota.total).unwrap_or_default()),
+        "budget": value(&quota.map(|quota| quota.budget).unwrap_or_default()),
     })
+}
+
+/// A budget in words.
+pub fn budget(budget: &Budget) -> String {
+    let tokens = budget.tokens.map(|tokens| format!("{tokens} tokens"));
+    let cost = budget.cost_micro.map(|cost| format!("cost {}", money(cost)));
+    let wall = budget.wall_ms.map(|wall| format!("{} of turns", DurationMs(wall)));
+    let each: Vec<String> = tokens.into_iter().chain(cost).chain(wall).collect();
+    if each.is_empty() { "not limited".to_owned() } else { each.join(", ") }
+}
+
+/// Millionths with as many digits after the point as they need, two at least.
+pub fn money(micro: u64) -> String {
+    let fraction = format!("{:06}", micro % 1_000_000);
+    let digits = fraction.trim_end_matches('0').len().max(2);
+    format!("{}.{}", micro / 1_000_000, fraction.get(..digits).unwrap_or(&fraction))
 }

@@ -8,7 +8,7 @@ use loopx::state::{GoalStatus, Quota};
 use loopx::time::{DurationMs, Timestamp};
 use serde_json::{Map, Value, json};
 
-use super::packet::quota_keys;
+use super::packet::{money, quota_keys};
 use super::page::Page;
 use super::{Voice, count, value};
 use crate::failure::when;
@@ -171,18 +171,17 @@ pub fn spent(quota: Option<&Quota>, now: Timestamp) -> String {
         (Some(_), None) => format!("unlimited, {} spent in {window}", count(spent, "slot")),
         (Some(_), Some(allowed)) => format!("{spent} of {allowed} slots in {window}"),
     };
-    format!("{slots}{}", cost(quota.total_tokens, quota.total_cost_micro))
-}
-
-/// Tokens and money, as far as there were any.
-pub fn cost(tokens: u64, micro: u64) -> String {
-    let tokens = if tokens > 0 { format!("; {tokens} tokens") } else { String::new() };
-    let money = if micro > 0 {
-        format!("; {}.{:06} spent", micro / 1_000_000, micro % 1_000_000)
-    } else {
-        String::new()
-    };
-    format!("{tokens}{money}")
+    let of = |limit: Option<String>| limit.map(|limit| format!(" of {limit}")).unwrap_or_default();
+    let (total, budget) = (quota.total, quota.budget);
+    let tokens = (total.tokens > 0 || budget.tokens.is_some())
+        .then(|| format!("; {}{} tokens", total.tokens, of(budget.tokens.map(|limit| limit.to_string()))));
+    let cost = (total.cost_micro > 0 || budget.cost_micro.is_some())
+        .then(|| format!("; cost {}{}", money(total.cost_micro), of(budget.cost_micro.map(money))));
+    let wall = budget
+        .wall_ms
+        .map(|limit| format!("; {} of {} of turns", DurationMs(total.wall_ms), DurationMs(limit)));
+    let more: String = [tokens, cost, wall].into_iter().flatten().collect();
+    format!("{slots}{more}")
 }
 
 /// The lists of a status in JSON, cut at `limit` each, with their true totals.
@@ -252,7 +251,7 @@ pub fn json(status: &Status<'_>, now: Timestamp, limit: Option<usize>) -> Value 
         "next": next,
         "quota": quota_keys(status.quota, now),
         "spent": status.quota.map(|quota| {
-            json!({"slots": quota.total_slots, "tokens": quota.total_tokens, "cost_micro": quota.total_cost_micro})
+            json!({"slots": quota.total.slots, "tokens": quota.total.tokens, "cost_micro": quota.total.cost_micro})
         }),
         "now": now,
     })

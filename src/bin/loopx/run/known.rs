@@ -10,9 +10,10 @@ use serde_json::{Value, json};
 use super::Session;
 use crate::cli;
 use crate::failure::{Failure, exit, when};
+use crate::render::packet::money;
 use crate::render::page::Page;
 use crate::render::voice::quoted;
-use crate::render::{Output, count, status as render, value};
+use crate::render::{Output, count, value};
 
 /// Ledgers on one screen.
 const SHOWN: usize = 10;
@@ -117,9 +118,9 @@ fn summary(state: &State, now: Timestamp) -> Summary {
         }
     }
     for quota in state.quotas.values() {
-        sum.slots = sum.slots.saturating_add(quota.total_slots);
-        sum.tokens = sum.tokens.saturating_add(quota.total_tokens);
-        sum.cost_micro = sum.cost_micro.saturating_add(quota.total_cost_micro);
+        sum.slots = sum.slots.saturating_add(quota.total.slots);
+        sum.tokens = sum.tokens.saturating_add(quota.total.tokens);
+        sum.cost_micro = sum.cost_micro.saturating_add(quota.total.cost_micro);
     }
     sum
 }
@@ -184,7 +185,13 @@ fn line(row: &Row, now: Timestamp) -> String {
         let due = sum.due.map(|at| format!(" (next {})", when(at, now))).unwrap_or_default();
         facts.push(format!("waiting {}{due}", sum.waiting));
     }
-    facts.push(format!("{}{}", count(sum.slots, "slot"), render::cost(sum.tokens, sum.cost_micro)));
+    facts.push(count(sum.slots, "slot"));
+    if sum.tokens > 0 {
+        facts.push(count(sum.tokens, "token"));
+    }
+    if sum.cost_micro > 0 {
+        facts.push(format!("cost {}", money(sum.cost_micro)));
+    }
     facts.join(", ")
 }
 

@@ -123,6 +123,14 @@ fn quota(args: &cli::Quota) -> Option<Command> {
             c::QuotaSpendSlot { spend: spending(&args.cost), turn: args.turn_instance_id, todo: args.todo_id }
                 .into()
         }
+        cli::Quota::Budget(args) => c::QuotaBudgetRequest {
+            on_agent: args.on_agent.clone(),
+            tokens: args.tokens,
+            cost_micro: args.cost,
+            wall_ms: args.wall.map(|wall| wall.0),
+            why: args.why.clone(),
+        }
+        .into(),
         cli::Quota::VoidSlot { seq, why } => c::QuotaVoidSlot { spend: *seq, why: why.clone() }.into(),
         cli::Quota::Set(args) => {
             let allowance = match (args.share, args.slots) {
