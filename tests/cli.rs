@@ -33,8 +33,14 @@ impl Run {
         self.dir.path().join("project")
     }
 
+    /// Where the list of the ledgers is that the script has; those of the copies are not among them.
+    fn state(&self) -> PathBuf {
+        self.dir.path().join("state")
+    }
+
     fn shell(&self, script: &str, directory: &Path) -> (String, i32) {
         let bin = Path::new(env!("CARGO_BIN_EXE_loopx")).parent().unwrap();
+        let copied = !directory.starts_with(self.project());
         let output = Command::new("sh")
             .arg("-c")
             .arg(format!("exec 2>&1\n{script}"))
@@ -43,6 +49,7 @@ impl Run {
             .env("PATH", format!("{}:/usr/local/bin:/usr/bin:/bin", bin.display()))
             .env("LOOPX_TEST_NOW", &self.now)
             .env("HOME", self.dir.path())
+            .env("LOOPX_STATE_HOME", if copied { PathBuf::from("nowhere") } else { self.state() })
             .stdin(Stdio::null())
             .output()
             .unwrap();
@@ -80,6 +87,7 @@ impl Run {
     /// Takes out what no two runs share: ids, hashes, paths, durations of this very run.
     fn normalise(&self, text: &str) -> String {
         let text = text.replace(&self.project().display().to_string(), "DIR");
+        let text = text.replace(&self.state().display().to_string(), "STATE");
         let mut out = String::new();
         let mut word = String::new();
         for c in text.chars().chain(['\n']) {
@@ -123,6 +131,7 @@ fn next_commands(printed: &str) -> Vec<String> {
             "sets it: ",
             "Only an owner can answer: ",
             "repair     ",
+            "whole text  ",
         ];
         let told = told.iter().find_map(|mark| line.split_once(mark).map(|(_, rest)| rest));
         let told = told.or_else(|| line.starts_with("loopx ").then_some(line));
@@ -191,10 +200,9 @@ fn console(document: &str) -> String {
     script
 }
 
-/// README shows what is printed. `LOOPX_BLESS=1` writes it into the blocks.
-#[test]
-fn readme_shows_real_output() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md");
+/// Documents show what is printed. `LOOPX_BLESS=1` writes it into their blocks.
+fn shows_real_output(document: &str, commands: usize) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(document);
     let document = fs::read_to_string(&path).unwrap();
     let mut run = Run::new();
     if std::env::var_os("LOOPX_BLESS").is_some() {
@@ -214,7 +222,7 @@ fn readme_shows_real_output() {
         return;
     }
     let script = console(&document);
-    assert!(script.lines().filter(|line| line.starts_with("$ ")).count() > 10);
+    assert!(script.lines().filter(|line| line.starts_with("$ ")).count() >= commands);
     let mut got = String::new();
     for command in script.lines().filter_map(|line| line.strip_prefix("$ ")) {
         let (printed, _) = run.shell(command, &run.project());
@@ -223,6 +231,27 @@ fn readme_shows_real_output() {
     }
     assert!(run.problems.is_empty(), "{}", run.problems.join("\n"));
     assert_eq!(run.normalise(&script.replace("/home/ana/iris", "DIR")), got);
+}
+
+#[test]
+fn readme_shows_real_output() {
+    shows_real_output("README.md", 11);
+}
+
+#[test]
+fn concepts_show_real_output() {
+    shows_real_output("docs/concepts.md", 25);
+}
+
+/// At 220 words a minute, with everything that is printed.
+#[test]
+fn concepts_are_read_in_ten_minutes_and_each_has_a_command() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/concepts.md");
+    let document = fs::read_to_string(path).unwrap();
+    assert!(document.split_whitespace().count() <= 2_200);
+    let sections = document.split("\n## ").skip(1);
+    let bare: Vec<&str> = sections.filter(|section| !section.contains("\n$ loopx ")).collect();
+    assert!(bare.is_empty(), "{bare:?}");
 }
 
 macro_rules! scripts {
@@ -262,6 +291,13 @@ scripts! {
     goals
     lineage
     checks
+    review
+    handoff
+    plan
+    known
+    screen
+    topics
+    markdown
 }
 
 /// The help of a command begins with what the command does, in words; nowhere with its own name in code marks.

@@ -11,6 +11,7 @@ fn loopx(directory: &Path, words: &[&str]) -> Output {
         .args(words)
         .current_dir(directory)
         .env_clear()
+        .env("HOME", directory.join("home"))
         .stdin(Stdio::null())
         .output()
         .unwrap()
@@ -67,6 +68,7 @@ fn the_demo_does_what_it_says_and_its_ledger_bears_it_out() {
     let place = tempfile::tempdir().unwrap();
     demo(place.path(), "kept");
     let dir = place.path().join("kept");
+    assert!(!place.path().join("home").exists(), "its ledgers are not among those that the user has");
 
     let taken = bodies(&answer(&dir, &["history", "T4"]), "lease.taken_over");
     let taken: Vec<_> = taken.iter().map(|body| (&body["epoch"], &body["from"]["actor"])).collect();

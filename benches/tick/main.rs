@@ -48,7 +48,8 @@ impl Loopx {
 
     fn command(&self, directory: &Path) -> Command {
         let mut command = Command::new(&self.path);
-        command.env_clear().current_dir(directory);
+        // As people run it: an append looks whether this ledger is in the list of theirs.
+        command.env_clear().env("LOOPX_STATE_HOME", directory.join("state")).current_dir(directory);
         command
     }
 

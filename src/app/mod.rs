@@ -3,6 +3,7 @@
 pub mod blob;
 pub mod bulk;
 pub mod check;
+pub mod known;
 pub mod place;
 
 use std::path::Path;

@@ -75,6 +75,50 @@ pub fn dot(text: &str) -> String {
     out
 }
 
+/// One line of Markdown that a reader sees as this text: unsafe characters become visible, and whatever could begin
+/// markup, an entity, HTML, a link or a list is escaped.
+#[must_use]
+pub fn markdown(text: &str) -> String {
+    let text = terminal(text);
+    let text = text.trim();
+    let mut out = String::with_capacity(text.len());
+    let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+    for (at, c) in text.char_indices() {
+        let before = out.chars().next_back();
+        match c {
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '&' => out.push_str("&amp;"),
+            '\\' | '`' | '*' | '_' | '[' | ']' | '#' | '|' | '~' | '$' | '@' => {
+                out.push('\\');
+                out.push(c);
+            }
+            // An address would become a link.
+            ':' if text.get(at + 1..).is_some_and(|rest| rest.starts_with('/')) => out.push_str("\\:"),
+            // At the beginning of a line these begin a list, or make a heading of the line above.
+            '-' | '+' | '=' if at == 0 => {
+                out.push('\\');
+                out.push(c);
+            }
+            '.' if at == digits && digits > 0 => out.push_str("\\."),
+            // `www.` alone makes a link.
+            '.' if before.is_some_and(|c| c.eq_ignore_ascii_case(&'w')) => out.push_str("\\."),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// A command as a code span of Markdown, whatever it holds: its fence is longer than any row of backticks in it.
+#[must_use]
+pub fn markdown_code(text: &str) -> String {
+    let text = terminal(text);
+    let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or_default();
+    let fence = "`".repeat(longest + 1);
+    let space = if text.starts_with('`') || text.ends_with('`') { " " } else { "" };
+    format!("{fence}{space}{text}{space}{fence}")
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -98,7 +142,43 @@ mod tests {
         assert_eq!(dot("a\"b\\N\n&lt;"), "a\\\"b\\\\N\\\\n&amp;lt;");
     }
 
+    #[test]
+    fn markup_is_text_in_markdown() {
+        for (text, escaped) in [
+            ("**b** [x](javascript:y) <i>&amp;", "\\*\\*b\\*\\* \\[x\\](javascript:y) &lt;i&gt;&amp;amp;"),
+            ("a | b ~~c~~ `d` # e\n- f", "a \\| b \\~\\~c\\~\\~ \\`d\\` \\# e\\\\n- f"),
+            ("https://x.y www.x.y @ana", "https\\://x.y www\\.x.y \\@ana"),
+            ("accuracy >= 0.95", "accuracy &gt;= 0.95"),
+            ("- a", "\\- a"),
+            ("1. a", "1\\. a"),
+            ("===", "\\==="),
+            ("    x", "x"),
+            ("![i](y) $x^2$ {#id}", "!\\[i\\](y) \\$x^2\\$ {\\#id}"),
+        ] {
+            assert_eq!(markdown(text), escaped, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_code_span_cannot_be_left_from_inside() {
+        assert_eq!(markdown_code("loopx next"), "`loopx next`");
+        assert_eq!(markdown_code("a ``b"), "```a ``b```");
+        assert_eq!(markdown_code("`"), "`` ` ``");
+    }
+
     proptest! {
+        #[test]
+        fn nothing_of_a_text_is_markup_in_markdown(text in any::<String>()) {
+            let out = markdown(&text);
+            prop_assert!(!out.chars().any(is_unsafe) && !out.contains('\n'));
+            let mut escaped = false;
+            for c in out.chars() {
+                prop_assert!(escaped || !"`*_[]#|~$@<>".contains(c), "{out}");
+                escaped = c == '\\' && !escaped;
+            }
+            prop_assert!(!escaped, "the last character escapes what follows: {out}");
+        }
+
         #[test]
         fn no_unsafe_character_survives(text in any::<String>()) {
             prop_assert!(!terminal(&text).chars().any(is_unsafe));

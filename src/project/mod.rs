@@ -1,6 +1,10 @@
 //! Views: pure readers of states and events that give plain structs. Rendering is done elsewhere.
 
+pub mod brief;
 pub mod escape;
+pub mod handoff;
 pub mod history;
 pub mod lineage;
+pub mod packet;
+pub mod plan;
 pub mod status;

@@ -39,9 +39,9 @@ pub struct Status<'a> {
     pub user_actions: Vec<(TodoId, &'a Todo)>,
     /// What runs.
     pub running: Vec<Running<'a>>,
-    /// What could run, best first.
+    /// What could run, best first; then monitors that are due.
     pub ready: Vec<(TodoId, &'a Todo)>,
-    /// What cannot run, and why.
+    /// What cannot run, and why: what is due at a known instant first.
     pub waiting: Vec<(TodoId, &'a Todo, Vec<Hindrance>)>,
     /// Quota and spend.
     pub quota: Option<&'a Quota>,
@@ -62,8 +62,9 @@ pub fn status<'a>(state: &'a State, id: &'a GoalId, goal: &'a Goal, now: Timesta
     let frontier = frontier(state, &lane);
     let person = |todo: &Todo| todo.spec.class == TodoClass::UserAction;
     let todo = |id: &TodoId| state.todos.get(id).map(|todo| (*id, todo));
+    let can_run = frontier.runnable.iter().chain(&frontier.due);
     let (user_actions, mut ready): (Vec<_>, Vec<_>) =
-        frontier.runnable.iter().filter_map(todo).partition(|(_, todo)| person(todo));
+        can_run.filter_map(todo).partition(|(_, todo)| person(todo));
     let mut running = Vec::new();
     let mut waiting = Vec::new();
     for (id, found) in frontier.waiting {
@@ -95,6 +96,9 @@ pub fn status<'a>(state: &'a State, id: &'a GoalId, goal: &'a Goal, now: Timesta
             false
         }
     });
+    waiting.sort_by_key(|(_, todo, found)| {
+        (due(found).unwrap_or(Timestamp::MAX), todo.spec.priority, todo.added)
+    });
     Status {
         id,
         goal,
@@ -110,4 +114,19 @@ pub fn status<'a>(state: &'a State, id: &'a GoalId, goal: &'a Goal, now: Timesta
         waiting,
         quota: state.quotas.get(id),
     }
+}
+
+/// When a todo may run, if that is known for everything in its way.
+#[must_use]
+pub fn due(found: &[Hindrance]) -> Option<Timestamp> {
+    let instant = |one: &Hindrance| match one {
+        Hindrance::NotDue { at } => Some(*at),
+        Hindrance::Deferred { until }
+        | Hindrance::HeldBy { until, .. }
+        | Hindrance::Overlap { until, .. }
+        | Hindrance::Resource { until, .. } => *until,
+        _ => None,
+    };
+    let instants: Option<Vec<Timestamp>> = found.iter().map(instant).collect();
+    instants?.into_iter().max()
 }

@@ -37,7 +37,7 @@ use crate::id::{
 use crate::time::Timestamp;
 
 /// Names this reducer. A snapshot taken by another one is not used. Changes whenever [`State`] or a transition does.
-pub const REDUCER: &str = "loopx-reducer/9";
+pub const REDUCER: &str = "loopx-reducer/10";
 
 /// Where an event stands: the envelope of its record, as far as a transition may see it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -187,7 +187,7 @@ impl State {
             Event::EvidenceSuperseded(e) => self.evidence_superseded(e),
             Event::TurnOpened(e) => self.turn_opened(at, e),
             Event::TurnClosed(e) => self.turn_closed(at, e),
-            Event::QuotaSet(e) => self.quota_set(e),
+            Event::QuotaSet(e) => self.quota_set(at, e),
             Event::QuotaBudgeted(e) => self.quota_budgeted(e),
             Event::QuotaSpent(e) => self.quota_spent(at, e),
             Event::QuotaVoided(e) => self.quota_voided(e),

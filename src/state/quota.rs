@@ -17,6 +17,8 @@ pub const DEFAULT_SLOT_MS: u64 = 60_000;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct QuotaSetting {
+    /// The record that set it.
+    pub seq: Seq,
     /// How much.
     pub allowance: Allowance,
     /// Length of a slot.
@@ -261,8 +263,9 @@ impl Quota {
 }
 
 impl State {
-    pub(super) fn quota_set(&mut self, event: &QuotaSet) -> Fold {
+    pub(super) fn quota_set(&mut self, at: &At, event: &QuotaSet) -> Fold {
         let setting = QuotaSetting {
+            seq: at.seq,
             allowance: event.allowance.clone(),
             slot_ms: event.slot_ms,
             window_ms: event.window_ms,

@@ -23,6 +23,9 @@ pub struct Environment {
     pub path: Option<OsString>,
     /// `HOME`, for checks.
     pub home: Option<OsString>,
+    /// Where the list of this user's ledgers is kept, if anywhere: `LOOPX_STATE_HOME`, else `loopx` in
+    /// `XDG_STATE_HOME`, else `.local/state/loopx` at home. A value that is no absolute path means nowhere.
+    pub state_home: Option<PathBuf>,
     /// The working directory.
     pub cwd: PathBuf,
     /// Whether standard error is a terminal.
@@ -39,6 +42,10 @@ impl Environment {
         let text = |name: &str| os(name).map(|value| value.to_string_lossy().into_owned());
         let words: Vec<String> =
             std::env::args_os().skip(1).take(2).map(|word| word.to_string_lossy().into_owned()).collect();
+        let under = |name: &str, below: &str| os(name).map(|value| PathBuf::from(value).join(below));
+        let state_home = os("LOOPX_STATE_HOME").map(PathBuf::from);
+        let state_home = state_home.or_else(|| under("XDG_STATE_HOME", "loopx"));
+        let state_home = state_home.or_else(|| under("HOME", ".local/state/loopx"));
         Self {
             dir: os("LOOPX_DIR").map(PathBuf::from),
             goal: text("LOOPX_GOAL"),
@@ -47,6 +54,7 @@ impl Environment {
             force_filesystem: os("LOOPX_FORCE_FILESYSTEM").is_some(),
             path: os("PATH"),
             home: os("HOME"),
+            state_home: state_home.filter(|home| home.is_absolute()),
             cwd: std::env::current_dir().unwrap_or_default(),
             stderr_is_terminal: std::io::stderr().is_terminal(),
             command: words.join(" "),

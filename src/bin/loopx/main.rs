@@ -30,7 +30,7 @@ fn main() -> ExitCode {
     let json = cli.wants_json();
     let schema = format!("loopx.{verb}/1");
     match run::run(&cli, &environment) {
-        Ok(output) => answer(&output, &schema, json, cli.global.quiet),
+        Ok(output) => answer(&shaped(output, &cli), &schema, json, cli.global.quiet),
         Err(mut failure) => {
             failure.hint = failure.hint.map(|hint| Voice::of(&cli.global).complete(&hint));
             fail(&failure, &schema, json)
@@ -112,6 +112,15 @@ fn named(words: &[OsString]) -> String {
         }
     }
     path
+}
+
+/// The answer in the form that was asked for.
+fn shaped(mut output: Output, cli: &Cli) -> Output {
+    match output.markdown.take() {
+        Some(markdown) if cli.global.format == Some(cli::Format::Markdown) => output.text = markdown,
+        _ => {}
+    }
+    output
 }
 
 fn answer(output: &Output, schema: &str, json: bool, quiet: bool) -> ExitCode {

@@ -19,7 +19,7 @@ pub use tick::*;
 ///
 /// Ask `loopx next` before a turn, write back with `loopx done` after it.
 #[derive(Debug, Parser)]
-#[command(name = "loopx", version, max_term_width = 110, disable_help_subcommand = false)]
+#[command(name = "loopx", version, max_term_width = 110, disable_help_subcommand = true)]
 pub struct Cli {
     /// Options of every command.
     #[command(flatten)]
@@ -81,6 +81,8 @@ pub enum Format {
     Text,
     /// One document for programs.
     Json,
+    /// For a report: `status`, `history`, `review-packet` and `handoff`.
+    Markdown,
     /// Graphviz, for `lineage export`.
     Dot,
     /// The picture, for `lineage export`.
@@ -160,7 +162,15 @@ pub enum Top {
     #[command(subcommand)]
     Monitor(Monitor),
     /// What needs you, what runs, what waits until when, what it cost
-    Status,
+    Status(Status),
+    /// What a human needs to answer a question, on one page
+    ReviewPacket(ReviewPacket),
+    /// What the next peer needs to go on, on one page
+    Handoff(Handoff),
+    /// Print the fixed text that wakes an agent for one turn
+    HeartbeatPrompt,
+    /// Explain a topic (objective, next, judgment, evidence, continuation) or a command
+    Help(Help),
     /// Who did what, when, on which evidence
     History(History),
     /// Show one thing

@@ -39,6 +39,8 @@ pub enum Quota {
     },
     /// Limit, spend and window, with the records behind every number
     Status,
+    /// Which goals would run now, best first, and the numbers behind it
+    Plan(List),
     /// Set a goal's quota
     Set(QuotaSet),
     /// Set what a goal, or one agent, may use in all; a number left out does not limit

@@ -24,6 +24,45 @@ fn as_of(text: &str) -> Result<AsOf, String> {
     }
 }
 
+// `status`
+#[derive(Debug, Args)]
+pub struct Status {
+    /// All ledgers that you have used on this machine, two lines each
+    #[arg(long)]
+    pub all: bool,
+    /// Show at most this many of each list [default: what fits a screen; 20 in JSON]
+    #[arg(long, value_name = "N")]
+    pub limit: Option<usize>,
+}
+
+// `review-packet`
+#[derive(Debug, Args)]
+pub struct ReviewPacket {
+    /// The question [default: the one that has waited longest]
+    pub gate: Option<loopx::id::GateId>,
+    /// Show at most this many of each list [default: what fits a page; 20 in JSON]
+    #[arg(long, value_name = "N")]
+    pub limit: Option<usize>,
+}
+
+// `handoff`
+#[derive(Debug, Args)]
+pub struct Handoff {
+    /// The agent that goes on
+    #[arg(long, value_name = "AGENT")]
+    pub to: Option<loopx::id::AgentId>,
+    /// Show at most this many of each list [default: what fits a page; 20 in JSON]
+    #[arg(long, value_name = "N")]
+    pub limit: Option<usize>,
+}
+
+// `help`
+#[derive(Debug, Args)]
+pub struct Help {
+    /// A topic, or the words of a command
+    pub words: Vec<String>,
+}
+
 // `history`
 #[derive(Debug, Args)]
 pub struct History {

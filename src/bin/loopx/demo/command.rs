@@ -56,6 +56,8 @@ impl Loopx {
         for name in VARIABLES {
             command.env_remove(name);
         }
+        // A demo's ledgers are not among those that the user has.
+        command.env("LOOPX_STATE_HOME", "nowhere");
         command.current_dir(&self.dir).arg("--dir").arg(&self.dir).stdin(Stdio::null());
         command
     }

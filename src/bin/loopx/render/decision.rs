@@ -9,6 +9,7 @@ use loopx::state::{GoalStatus, State};
 use loopx::time::{DurationMs, Timestamp};
 use serde_json::{Map, Value, json};
 
+use super::room::{Room, bound_lists, within};
 use super::{Output, Voice, value};
 use crate::failure::{exit, when};
 
@@ -23,17 +24,32 @@ pub const fn exit_code(verdict: &Verdict) -> u8 {
     }
 }
 
-/// The answer of `next` when a turn was opened: the todo, its limits, and the command that ends the turn.
-pub fn opened(voice: &Voice, committed: &Committed, todo: TodoId, turn: TurnId) -> Output {
+/// The answer of `next` when a turn was opened: the todo, its limits, and the command that ends the turn. `after` holds
+/// what else has to be said.
+pub fn opened(voice: &Voice, committed: &Committed, todo: TodoId, turn: TurnId, after: &[String]) -> Output {
     let state = &committed.state;
-    let mut lines = run_lines(voice, state, todo, Some(turn), committed.at.ts);
     let taken = committed.events.iter().find_map(|event| match event {
-        Event::LeaseTakenOver(e) => Some(format!("  taken over from {}, whose lease expired\n", e.from)),
+        Event::LeaseTakenOver(e) => Some(&e.from),
         _ => None,
     });
-    lines.push_str(&taken.unwrap_or_default());
-    let keys = run_keys(voice, state, todo, Some(turn));
-    Output { keys, ..Output::text(lines) }.with("verdict", "RUN")
+    let text = within(|room| {
+        let mut lines = run_lines(voice, state, (todo, Some(turn)), committed.at.ts, room);
+        if let Some(from) = taken {
+            lines.push_str(&format!(
+                "  taken over from {}, whose lease expired\n",
+                room.text(&from.to_string())
+            ));
+        }
+        lines + &said(after, room)
+    });
+    let mut keys = run_keys(voice, state, todo, Some(turn));
+    bound_lists(&mut keys);
+    Output { keys, ..Output::text(text) }.with("verdict", "RUN")
+}
+
+/// Further lines of an answer.
+fn said(lines: &[String], room: Room) -> String {
+    lines.iter().map(|line| format!("  {}\n", room.text(line))).collect()
 }
 
 fn run_keys(voice: &Voice, state: &State, id: TodoId, turn: Option<TurnId>) -> Map<String, Value> {
@@ -59,57 +75,48 @@ fn follow_up(voice: &Voice, todo: TodoId) -> String {
     voice.command(&format!("done {todo} --proof \"CMD => RESULT\" --next \"TEXT\""))
 }
 
-fn run_lines(voice: &Voice, state: &State, id: TodoId, turn: Option<TurnId>, now: Timestamp) -> String {
+fn run_lines(
+    voice: &Voice,
+    state: &State,
+    (id, turn): (TodoId, Option<TurnId>),
+    now: Timestamp,
+    room: Room,
+) -> String {
     let Some(todo) = state.todos.get(&id) else { return format!("RUN {id}\n") };
     let lease = todo.claim.as_ref().and_then(|claim| claim.lease.as_ref());
     let mut facts = vec![super::event_word(&todo.spec.priority)];
     facts.extend(turn.map(|turn| format!("turn {turn}")));
     facts.extend(lease.map(|lease| format!("lease {}", DurationMs(lease.until.ms_since(now)))));
-    let mut out = format!("RUN {id}  {}  {}\n", terminal(todo.spec.title.as_str()), facts.join(", "));
+    let title = room.text(todo.spec.title.as_str());
     let mut bounds = Vec::new();
-    bounds.extend(todo.spec.done_when.as_ref().map(|text| format!("done when  {}", terminal(text.as_str()))));
+    bounds.extend(todo.spec.done_when.as_ref().map(|text| ("done when", text.to_string())));
     if !todo.spec.check.is_empty() {
-        bounds.push(format!("check  {}", terminal(&todo.spec.check.join(" "))));
+        bounds.push(("check", todo.spec.check.join(" ")));
     }
     if !todo.spec.write.is_empty() {
         let scope: Vec<String> = todo.spec.write.iter().map(ToString::to_string).collect();
-        bounds.push(format!("writes  {}", terminal(&scope.join(" "))));
+        bounds.push(("writes", scope.join(" ")));
     }
-    for bound in bounds {
-        out.push_str(&format!("  {bound}\n"));
+    let cut = |text: &str| room.text(text) != terminal(text);
+    let shortened = cut(todo.spec.title.as_str()) || bounds.iter().any(|(_, text)| cut(text));
+    if shortened && room.is_bare() {
+        facts.push(format!("whole text: show {id}"));
+    }
+    let mut out = format!("RUN {id}  {title}  {}\n", facts.join(", "));
+    for (word, text) in bounds.iter().filter(|_| !room.is_bare()) {
+        out.push_str(&format!("  {word}  {}\n", room.text(text)));
+    }
+    if shortened && !room.is_bare() {
+        out.push_str(&format!("  whole text  {}\n", voice.command(&format!("show {id}"))));
     }
     out.push_str(&format!("  then  {}\n", follow_up(voice, id)));
     out.push_str("        or, in place of --next,  --no-follow-up \"WHY\"\n");
     out
 }
 
-/// A decision that appended nothing.
-pub fn quiet(voice: &Voice, state: &State, decision: &Decision) -> Output {
-    let mut out = match &decision.verdict {
-        Verdict::Run { todo, turn, repair, .. } => {
-            let repair =
-                repair.as_ref().map(|repair| format!("  first  {}\n", terminal(&repair.to_string())));
-            run_lines(voice, state, *todo, *turn, decision.now) + &repair.unwrap_or_default()
-        }
-        Verdict::Poll { todo } => poll_lines(voice, state, *todo),
-        Verdict::Ask { gates, user_actions, grants } => {
-            let asked = gate_lines(voice, state, decision, gates)
-                + &person_lines(voice, state, decision, user_actions, grants);
-            if asked.is_empty() { "ASK a person\n".to_owned() } else { asked }
-        }
-        Verdict::Plan { cause } => plan_lines(voice, cause),
-        Verdict::Wait => wait_line(voice, state, decision),
-        Verdict::Done => format!("DONE goal {} is finished\n", decision.goal),
-    };
-    let asked: &[GateId] = match &decision.verdict {
-        Verdict::Ask { gates, .. } => gates,
-        Verdict::Run { .. } | Verdict::Poll { .. } | Verdict::Plan { .. } | Verdict::Wait | Verdict::Done => {
-            &[]
-        }
-    };
-    for gate in decision.questions.iter().filter(|gate| !asked.contains(gate)) {
-        out.push_str(&format!("  open question {gate}  {}\n", question(state, *gate)));
-    }
+/// A decision that appended nothing. `after` holds what else has to be said.
+pub fn quiet(voice: &Voice, state: &State, decision: &Decision, after: &[String]) -> Output {
+    let text = within(|room| quiet_lines(voice, state, decision, room) + &said(after, room));
     let mut keys = match &decision.verdict {
         Verdict::Run { todo, turn, .. } => run_keys(voice, state, *todo, *turn),
         Verdict::Poll { .. } | Verdict::Ask { .. } | Verdict::Plan { .. } | Verdict::Wait | Verdict::Done => {
@@ -134,11 +141,53 @@ pub fn quiet(voice: &Voice, state: &State, decision: &Decision) -> Output {
     keys.insert("questions".to_owned(), questions(state, &decision.questions));
     keys.insert("user_actions".to_owned(), value(&decision.user_actions));
     keys.entry("next_commands").or_insert_with(|| value(&next_commands(voice, decision)));
-    Output { keys, ..Output::text(out) }
+    bound_lists(&mut keys);
+    Output { keys, ..Output::text(text) }
+}
+
+fn quiet_lines(voice: &Voice, state: &State, decision: &Decision, room: Room) -> String {
+    let mut out = match &decision.verdict {
+        Verdict::Run { todo, turn, repair, .. } => {
+            let repair =
+                repair.as_ref().map(|repair| format!("  first  {}\n", room.text(&repair.to_string())));
+            run_lines(voice, state, (*todo, *turn), decision.now, room) + &repair.unwrap_or_default()
+        }
+        Verdict::Poll { todo } => poll_lines(voice, state, *todo, room),
+        Verdict::Ask { gates, user_actions, grants } => {
+            let asked = gate_lines(voice, state, decision, gates, room)
+                + &person_lines(voice, state, decision, (user_actions, grants), room);
+            let longest = [gates.len(), user_actions.len(), grants.len()];
+            let left: usize = longest.iter().map(|length| length.saturating_sub(room.items())).sum();
+            let more =
+                if left > 0 { format!("  + {left} more that wait for a human\n") } else { String::new() };
+            if asked.is_empty() { "ASK a person\n".to_owned() } else { asked + &more }
+        }
+        Verdict::Plan { cause } => plan_lines(voice, cause, room),
+        Verdict::Wait => wait_line(voice, state, decision, room),
+        Verdict::Done => format!("DONE goal {} is finished\n", decision.goal),
+    };
+    let asked: &[GateId] = match &decision.verdict {
+        Verdict::Ask { gates, .. } => gates,
+        Verdict::Run { .. } | Verdict::Poll { .. } | Verdict::Plan { .. } | Verdict::Wait | Verdict::Done => {
+            &[]
+        }
+    };
+    let open: Vec<GateId> = decision.questions.iter().filter(|gate| !asked.contains(gate)).copied().collect();
+    if room.is_bare() && !open.is_empty() {
+        out.push_str(&format!("  open questions {}\n", room.list(&open)));
+        return out;
+    }
+    for gate in open.iter().take(room.items()) {
+        out.push_str(&format!("  open question {gate}  {}\n", room.text(&question(state, *gate))));
+    }
+    if let Some(left) = open.get(room.items()..).filter(|left| !left.is_empty()) {
+        out.push_str(&format!("  + {} more open questions\n", left.len()));
+    }
+    out
 }
 
 fn question(state: &State, gate: GateId) -> String {
-    state.gates.get(&gate).map(|gate| terminal(gate.question.as_str())).unwrap_or_default()
+    state.gates.get(&gate).map(|gate| gate.question.to_string()).unwrap_or_default()
 }
 
 fn questions(state: &State, gates: &[GateId]) -> Value {
@@ -152,13 +201,13 @@ fn questions(state: &State, gates: &[GateId]) -> Value {
     Value::Array(gates.iter().filter_map(one).collect())
 }
 
-fn poll_lines(voice: &Voice, state: &State, id: TodoId) -> String {
+fn poll_lines(voice: &Voice, state: &State, id: TodoId, room: Room) -> String {
     let Some(todo) = state.todos.get(&id) else { return format!("RUN {id}\n") };
     let target =
-        todo.spec.monitor.as_ref().map(|monitor| terminal(monitor.target.as_str())).unwrap_or_default();
+        todo.spec.monitor.as_ref().map(|monitor| room.text(monitor.target.as_str())).unwrap_or_default();
     format!(
         "RUN {id}  {}  monitor, look and change nothing\n  watch {target}\n  then  {}\n",
-        terminal(todo.spec.title.as_str()),
+        room.text(todo.spec.title.as_str()),
         voice.command(&poll_command(id)),
     )
 }
@@ -167,21 +216,21 @@ fn poll_command(id: TodoId) -> String {
     format!("monitor poll {id} --result \"TEXT\"")
 }
 
-fn gate_lines(voice: &Voice, state: &State, decision: &Decision, gates: &[GateId]) -> String {
+fn gate_lines(voice: &Voice, state: &State, decision: &Decision, gates: &[GateId], room: Room) -> String {
     let mut out = String::new();
-    for id in gates {
+    for id in gates.iter().take(room.items()) {
         let Some(gate) = state.gates.get(id) else { continue };
-        let options: Vec<String> = gate.options.iter().map(ToString::to_string).collect();
-        let options = if options.is_empty() { "approve, reject".to_owned() } else { options.join(", ") };
-        let blocks: Vec<String> = gate.blocks.todos.iter().map(ToString::to_string).collect();
-        let blocks = if gate.blocks.all { "everything".to_owned() } else { blocks.join(", ") };
+        let options =
+            if gate.options.is_empty() { "approve, reject".to_owned() } else { room.list(&gate.options) };
+        let blocks = if gate.blocks.all { "everything".to_owned() } else { room.list(&gate.blocks.todos) };
         let blocks = if blocks.is_empty() { String::new() } else { format!("blocks {blocks}; ") };
         let answer = gate.options.first().map_or_else(|| "approve".to_owned(), ToString::to_string);
-        out.push_str(&format!("ASK {id}  {}  {blocks}options {options}\n", terminal(gate.question.as_str())));
+        let question = room.text(gate.question.as_str());
+        out.push_str(&format!("ASK {id}  {question}  {blocks}options {options}\n"));
         out.push_str(&format!(
             "  asked {} ago by {}. Only an owner can answer: {}\n",
             DurationMs(decision.now.ms_since(gate.asked)),
-            gate.by.name(),
+            room.text(gate.by.name()),
             voice.owner(&format!("gate decide {id} {answer} --why \"...\"")),
         ));
     }
@@ -192,55 +241,52 @@ fn person_lines(
     voice: &Voice,
     state: &State,
     decision: &Decision,
-    user_actions: &[TodoId],
-    grants: &[(TodoId, CapabilityId)],
+    (user_actions, grants): (&[TodoId], &[(TodoId, CapabilityId)]),
+    room: Room,
 ) -> String {
     let mut out = String::new();
-    for id in user_actions {
-        let title = state.todos.get(id).map(|todo| terminal(todo.spec.title.as_str())).unwrap_or_default();
+    for id in user_actions.iter().take(room.items()) {
+        let title = state.todos.get(id).map(|todo| room.text(todo.spec.title.as_str())).unwrap_or_default();
         out.push_str(&format!("ASK {id}  {title}  only a person can do it\n"));
     }
-    for (id, capability) in grants {
-        let title = state.todos.get(id).map(|todo| terminal(todo.spec.title.as_str())).unwrap_or_default();
+    for (id, capability) in grants.iter().take(room.items()) {
+        let title = state.todos.get(id).map(|todo| room.text(todo.spec.title.as_str())).unwrap_or_default();
         let grant =
             format!("agent grant {} --capability {capability} --why \"...\"", decision.holder.actor.name());
-        out.push_str(&format!("ASK {id}  {title}  needs {capability}, which only an owner grants\n"));
+        out.push_str(&format!(
+            "ASK {id}  {title}  needs {}, which only an owner grants\n",
+            room.text(capability.as_str())
+        ));
         out.push_str(&format!("  {}\n", voice.owner(&grant)));
     }
     out
 }
 
-fn plan_lines(voice: &Voice, cause: &PlanCause) -> String {
-    let list = |ids: &[String]| ids.join(", ");
+fn plan_lines(voice: &Voice, cause: &PlanCause, room: Room) -> String {
     let (what, then) = match cause {
         PlanCause::Accepted => (
             "every criterion is met and nothing is open".to_owned(),
             voice.command("goal complete --why \"...\""),
         ),
-        PlanCause::Empty { unmet } => {
-            let open: Vec<String> = unmet.iter().map(ToString::to_string).collect();
-            match open.first() {
-                None => ("nothing is open".to_owned(), voice.command("add \"...\"")),
-                Some(first) => {
-                    let then = voice.command(&format!("add \"...\" --serves {first}"));
-                    (format!("nothing is open and {} not met", list(&open)), then)
-                }
+        PlanCause::Empty { unmet } => match unmet.first() {
+            None => ("nothing is open".to_owned(), voice.command("add \"...\"")),
+            Some(first) => {
+                let then = voice.command(&format!("add \"...\" --serves {first}"));
+                (format!("nothing is open and {} not met", room.list(unmet)), then)
             }
-        }
+        },
         PlanCause::Stuck { todos } => {
-            let stuck: Vec<String> = todos.iter().map(ToString::to_string).collect();
-            let first = stuck.first().cloned().unwrap_or_default();
+            let first = todos.first().map(ToString::to_string).unwrap_or_default();
             let explain = voice.command("ready --explain");
             let reopen = voice.command(&format!("todo reopen {first} --why \"...\""));
-            (format!("{} stuck", list(&stuck)), format!("{explain}\n  or    {reopen}"))
+            (format!("{} stuck", room.list(todos)), format!("{explain}\n  or    {reopen}"))
         }
         PlanCause::Resumable { todos } => {
-            let names: Vec<String> = todos.iter().map(ToString::to_string).collect();
-            let first = names.first().cloned().unwrap_or_default();
+            let first = todos.first().map(ToString::to_string).unwrap_or_default();
             let reopen = voice.command(&format!("todo reopen {first} --why \"...\""));
             let cancel = voice.command(&format!("todo cancel {first} --why \"...\""));
             (
-                format!("what {} was put off for has happened", list(&names)),
+                format!("what {} was put off for has happened", room.list(todos)),
                 format!("{reopen}\n  or    {cancel}"),
             )
         }
@@ -259,9 +305,9 @@ fn plan_lines(voice: &Voice, cause: &PlanCause) -> String {
     format!("PLAN {what}\n  then  {then}\n")
 }
 
-fn wait_line(voice: &Voice, state: &State, decision: &Decision) -> String {
+fn wait_line(voice: &Voice, state: &State, decision: &Decision, room: Room) -> String {
     let at = decision.wake.at.map(|at| format!(" until {}", when(at, decision.now))).unwrap_or_default();
-    let others = decision.wake.on.join(", ");
+    let others = room.list(&decision.wake.on);
     let paused = state.goals.get(&decision.goal).is_some_and(|goal| goal.status == GoalStatus::Paused);
     match decision.mode {
         Mode::Paused if paused => {

@@ -3,6 +3,8 @@
 pub mod decision;
 pub mod event;
 pub mod packet;
+pub mod page;
+pub mod room;
 pub mod status;
 pub mod thing;
 pub mod voice;
@@ -22,6 +24,8 @@ pub struct Output {
     pub keys: Map<String, Value>,
     /// Lines for people, each ending with a line feed.
     pub text: String,
+    /// The same in Markdown, where there is such a form.
+    pub markdown: Option<String>,
     /// The exit code.
     pub exit: u8,
     /// The record that the answer was made at.

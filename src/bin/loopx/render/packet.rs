@@ -7,11 +7,12 @@ use loopx::time::{DurationMs, Timestamp};
 use serde_json::{Value, json};
 
 use super::decision::{next_commands, quiet, trace_lines};
+use super::room::bound;
 use super::{Output, Voice, value};
 
 /// `quota should-run`: LoopX's packet, with our verdict beside it.
 pub fn should_run(voice: &Voice, state: &State, decision: &Decision, detail: bool) -> Output {
-    let mut output = quiet(voice, state, decision);
+    let mut output = quiet(voice, state, decision, &[]);
     let run = matches!(decision.verdict, Verdict::Run { .. } | Verdict::Poll { .. });
     let spends = matches!(decision.verdict, Verdict::Run { .. });
     let grants = matches!(&decision.verdict, Verdict::Ask { grants, .. } if !grants.is_empty());
@@ -72,12 +73,13 @@ pub fn should_run(voice: &Voice, state: &State, decision: &Decision, detail: boo
         output.keys.remove("questions");
         let deciding = decision.trace.last();
         output.keys.insert("trace".to_owned(), value(&deciding));
+        bound(&mut output.keys);
     }
     output
 }
 
 /// The fact that decided, in words.
-fn reason(decision: &Decision) -> String {
+pub fn reason(decision: &Decision) -> String {
     let Some(last) = decision.trace.last() else { return String::new() };
     if last.facts.is_empty() {
         last.rule.to_owned()

@@ -1,107 +1,152 @@
-//! The status of a goal: fits a screen, true totals.
+//! The status of a goal: fits a screen, true totals. In order: what is the objective, what needs me, what runs, what
+//! waits until when, what did it cost.
 
-use loopx::project::escape::terminal;
+use loopx::decide::Hindrance;
+use loopx::project::brief::share;
 use loopx::project::status::Status;
-use loopx::state::{GoalStatus, State};
+use loopx::state::{GoalStatus, Quota};
 use loopx::time::{DurationMs, Timestamp};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::packet::{money, quota_keys};
-use super::{Voice, count, cut, value};
+use super::page::Page;
+use super::{Voice, count, value};
+use crate::failure::when;
 
-/// Rows of each section before it is cut.
-const ROWS: usize = 6;
+/// Lines of a screen, less one for the prompt.
+pub const SCREEN: usize = 23;
 
-/// The lines for people.
-pub fn text(voice: &Voice, status: &Status<'_>, now: Timestamp) -> String {
-    let mut out = heading(voice, status, now);
-    let mut section = Section { out: &mut out, word: "needs you" };
-    for (id, gate) in &status.gates {
-        let blocks: Vec<String> = gate.blocks.todos.iter().map(ToString::to_string).collect();
-        let blocks = if gate.blocks.all { "everything".to_owned() } else { blocks.join(", ") };
-        let blocks = if blocks.is_empty() { String::new() } else { format!("  blocks {blocks}") };
+/// Lines of a status beside its lists: title, done, quota, last change, and one about a torn tail.
+const FIXED: usize = 5;
+
+/// Entries of each list in JSON unless told otherwise.
+const LISTED: usize = 20;
+
+/// The page; each list has at most `limit` rows, or as many as a screen can take.
+pub fn page(voice: &Voice, status: &Status<'_>, now: Timestamp, limit: Option<usize>) -> Page {
+    let mut page = Page::default();
+    let goal = status.goal;
+    let day = now.ms_since(goal.started) / 86_400_000 + 1;
+    page.title(status.id.to_string(), goal.objective.as_str(), format!("day {day}, {}", goal.status.word()));
+    let paused = goal.status == GoalStatus::Paused;
+    if paused {
+        page.command(voice.owner("goal resume --why \"...\""));
+    }
+    let needs = needs(status, now);
+    let running = running(status, now);
+    let ready = ready(status);
+    let waiting = waiting(status, now);
+    let nothing = usize::from(needs.is_empty()) + usize::from(running.is_empty());
+    let free = SCREEN - FIXED - usize::from(paused) - usize::from(goal.note.is_some()) - nothing;
+    let lengths = [needs.len(), running.len(), ready.len(), waiting.len()];
+    let rows = match limit {
+        Some(limit) => [limit.saturating_add(1); 4],
+        None => share(free, lengths),
+    };
+    let word = if goal.status == GoalStatus::Active { "ready" } else { "when active" };
+    let lists = [("needs you", needs), ("running", running), (word, ready), ("waiting", waiting)];
+    for ((word, list), rows) in lists.into_iter().zip(rows) {
+        page.section(word);
+        if list.is_empty() && matches!(word, "needs you" | "running") {
+            page.say("nothing");
+        }
+        show(&mut page, list, rows);
+    }
+    page.section("done");
+    page.say(format!("{}{}", count(goal.completed_todos, "todo"), acceptance(status)));
+    page.section("quota");
+    page.say(spent(status.quota, now));
+    if let Some(note) = &goal.note {
+        page.section("note");
+        page.row("", note.next_action.as_str(), format!("({}, #{})", note.by.name(), note.seq));
+    }
+    page
+}
+
+/// A row of a list: an id, what someone wrote, what is so.
+type Item = (String, String, String);
+
+/// A list in `rows` rows; the last one says how many are left out, if any are.
+pub fn show(page: &mut Page, list: Vec<Item>, rows: usize) {
+    let whole = list.len() <= rows;
+    let shown = if whole { list.len() } else { rows.saturating_sub(1) };
+    let left = list.len() - shown;
+    for (head, theirs, tail) in list.into_iter().take(shown) {
+        page.row(head, &theirs, tail);
+    }
+    if !whole {
+        page.say(format!("+ {left} more"));
+    }
+}
+
+fn needs(status: &Status<'_>, now: Timestamp) -> Vec<Item> {
+    let gate = |(id, gate): &(loopx::id::GateId, &loopx::state::Gate)| {
         let age = DurationMs(now.ms_since(gate.asked));
-        section.row(&format!("{id}  {}  {age}{blocks}", terminal(gate.question.as_str())));
+        let blocks = blocks(gate).map(|blocks| format!("  blocks {blocks}")).unwrap_or_default();
+        (id.to_string(), gate.question.to_string(), format!("{age}{blocks}"))
+    };
+    let action = |(id, todo): &(loopx::id::TodoId, &loopx::state::Todo)| {
+        (id.to_string(), todo.spec.title.to_string(), "only a person can do it".to_owned())
+    };
+    status.gates.iter().map(gate).chain(status.user_actions.iter().map(action)).collect()
+}
+
+/// What a gate holds up, in words; nothing if it names nothing.
+pub fn blocks(gate: &loopx::state::Gate) -> Option<String> {
+    if gate.blocks.all {
+        return Some("everything".to_owned());
     }
-    for (id, todo) in &status.user_actions {
-        section.row(&format!("{id}  {}  only a person can do it", terminal(todo.spec.title.as_str())));
-    }
-    let mut section = section.next("running");
-    for run in &status.running {
+    let todos = gate.blocks.todos.iter().map(ToString::to_string);
+    let names: Vec<String> = todos.chain(gate.blocks.agents.iter().map(ToString::to_string)).collect();
+    (!names.is_empty()).then(|| names.join(", "))
+}
+
+fn running(status: &Status<'_>, now: Timestamp) -> Vec<Item> {
+    let row = |run: &loopx::project::status::Running<'_>| {
         let turn =
             run.since.map(|since| format!(", {}", DurationMs(now.ms_since(since)))).unwrap_or_default();
-        let lease = run
-            .until
-            .map(|until| format!(", lease {} left", DurationMs(until.ms_since(now))))
-            .unwrap_or_default();
-        section.row(&format!(
-            "{}  {}  {}{turn}{lease}",
-            run.id,
-            terminal(run.todo.spec.title.as_str()),
-            run.holder
-        ));
-    }
-    let word = if status.goal.status == GoalStatus::Active { "ready" } else { "when active" };
-    let mut section = section.next(word);
-    let (rows, more) = cut(&status.ready, ROWS);
-    for (id, todo) in rows {
+        let lease = run.until.map(|until| format!(", lease {} left", DurationMs(until.ms_since(now))));
+        let tail = format!("{}{turn}{}", run.holder, lease.unwrap_or_default());
+        (run.id.to_string(), run.todo.spec.title.to_string(), tail)
+    };
+    status.running.iter().map(row).collect()
+}
+
+fn ready(status: &Status<'_>) -> Vec<Item> {
+    let row = |(id, todo): &(loopx::id::TodoId, &loopx::state::Todo)| {
+        let due = if todo.watch.is_some() { ", a monitor that is due" } else { "" };
         let priority = super::event_word(&todo.spec.priority);
-        section.row(&format!("{id}  {}  {priority}", terminal(todo.spec.title.as_str())));
-    }
-    more.iter().for_each(|more| section.row(more));
-    let mut section = section.next("waiting");
-    let (rows, more) = cut(&status.waiting, ROWS);
-    for (id, todo, found) in rows {
-        let why = found.first().map(|found| terminal(&found.to_string())).unwrap_or_default();
-        section.row(&format!("{id}  {}  {why}", terminal(todo.spec.title.as_str())));
-    }
-    more.iter().for_each(|more| section.row(more));
-    out.push_str(&format!("done        {}{}\n", done(status), acceptance(status)));
-    out.push_str(&format!("quota       {}\n", spent(status, now)));
-    if let Some(note) = &status.goal.note {
-        out.push_str(&format!(
-            "note        {}  ({}, #{})\n",
-            terminal(note.next_action.as_str()),
-            note.by.name(),
-            note.seq
-        ));
-    }
-    out
+        (id.to_string(), todo.spec.title.to_string(), format!("{priority}{due}"))
+    };
+    status.ready.iter().map(row).collect()
 }
 
-fn heading(voice: &Voice, status: &Status<'_>, now: Timestamp) -> String {
-    let day = now.ms_since(status.goal.started) / 86_400_000 + 1;
-    let mut line = format!(
-        "{}  {}  day {day}, {}\n",
-        status.id,
-        terminal(status.goal.objective.as_str()),
-        status.goal.status.word()
-    );
-    if status.goal.status == GoalStatus::Paused {
-        line.push_str(&format!("            {}\n", voice.owner("goal resume --why \"...\"")));
-    }
-    line
+fn waiting(status: &Status<'_>, now: Timestamp) -> Vec<Item> {
+    let row = |(id, todo, found): &(loopx::id::TodoId, &loopx::state::Todo, Vec<Hindrance>)| {
+        let why = found.first().map(|found| hindrance(found, now)).unwrap_or_default();
+        let more = found.len().saturating_sub(1);
+        let more = if more == 0 { String::new() } else { format!(" (+ {more} more)") };
+        (id.to_string(), todo.spec.title.to_string(), format!("{why}{more}"))
+    };
+    status.waiting.iter().map(row).collect()
 }
 
-/// Rows under one word in the margin.
-struct Section<'a> {
-    out: &'a mut String,
-    word: &'static str,
-}
-
-impl<'a> Section<'a> {
-    fn row(&mut self, text: &str) {
-        self.out.push_str(&format!("{:<12}{text}\n", self.word));
-        self.word = "";
+/// What is in the way, with instants as people say them.
+pub fn hindrance(found: &Hindrance, now: Timestamp) -> String {
+    match found {
+        Hindrance::NotDue { at } => format!("due {}", when(*at, now)),
+        Hindrance::Deferred { until: Some(at) } => format!("deferred until {}", when(*at, now)),
+        Hindrance::HeldBy { holder, until: Some(at) } => {
+            format!("held by {holder} until {}", when(*at, now))
+        }
+        Hindrance::Overlap { todo, until: Some(at) } => {
+            format!("writes where {todo} does until {}", when(*at, now))
+        }
+        Hindrance::Resource { resource, until: Some(at) } => {
+            format!("{resource} is in use until {}", when(*at, now))
+        }
+        other => other.to_string(),
     }
-
-    fn next(self, word: &'static str) -> Section<'a> {
-        Section { out: self.out, word }
-    }
-}
-
-fn done(status: &Status<'_>) -> String {
-    count(status.goal.completed_todos, "todo")
 }
 
 fn acceptance(status: &Status<'_>) -> String {
@@ -116,8 +161,9 @@ fn acceptance(status: &Status<'_>) -> String {
     format!("; acceptance {met} of {}{open}", criteria.len())
 }
 
-fn spent(status: &Status<'_>, now: Timestamp) -> String {
-    let Some(quota) = status.quota else { return "not set, nothing spent".to_owned() };
+/// What was spent, and of how much.
+pub fn spent(quota: Option<&Quota>, now: Timestamp) -> String {
+    let Some(quota) = quota else { return "not set, nothing spent".to_owned() };
     let spent = quota.spent_slots(now);
     let window = DurationMs(quota.window_ms());
     let slots = match (&quota.setting, quota.allowed_slots()) {
@@ -138,9 +184,50 @@ fn spent(status: &Status<'_>, now: Timestamp) -> String {
     format!("{slots}{more}")
 }
 
-/// The same for programs; lists are complete.
-pub fn json(state: &State, status: &Status<'_>, now: Timestamp) -> Value {
+/// The lists of a status in JSON, cut at `limit` each, with their true totals.
+struct Lists {
+    limit: usize,
+    shown: Map<String, Value>,
+    longest: usize,
+}
+
+impl Lists {
+    fn cut<T>(&mut self, key: &str, list: &[T], row: impl Fn(&T) -> Value) -> Value {
+        let rows: Vec<Value> = list.iter().take(self.limit).map(row).collect();
+        self.shown.insert(key.to_owned(), rows.len().into());
+        self.longest = self.longest.max(list.len());
+        Value::Array(rows)
+    }
+}
+
+/// The same for programs. Each list is cut at `limit`; `totals` holds their lengths, `shown` what is here, `next` the
+/// option that brings the rest.
+pub fn json(status: &Status<'_>, now: Timestamp, limit: Option<usize>) -> Value {
     let goal = status.goal;
+    let mut lists = Lists { limit: limit.unwrap_or(LISTED), shown: Map::new(), longest: 0 };
+    let gates = lists.cut("gates", &status.gates, |(id, gate)| {
+        json!({"id": id, "question": gate.question, "options": gate.options, "asked": gate.asked, "by": gate.by,
+            "blocks": value(&gate.blocks), "evidence": gate.evidence})
+    });
+    let user_actions = lists.cut(
+        "user_actions",
+        &status.user_actions,
+        |(id, todo)| json!({"id": id, "title": todo.spec.title}),
+    );
+    let running = lists.cut("running", &status.running, |run| {
+        json!({"id": run.id, "title": run.todo.spec.title, "holder": value(run.holder), "turn": run.turn,
+            "epoch": run.todo.epoch, "since": run.since, "lease_until": run.until})
+    });
+    let ready = lists.cut(
+        "ready",
+        &status.ready,
+        |(id, todo)| json!({"id": id, "title": todo.spec.title, "priority": value(&todo.spec.priority)}),
+    );
+    let waiting = lists.cut("waiting", &status.waiting, |(id, todo, found)| {
+        let why: Vec<String> = found.iter().map(ToString::to_string).collect();
+        json!({"id": id, "title": todo.spec.title, "why": why})
+    });
+    let next = (lists.longest > lists.limit).then(|| format!("--limit {}", lists.longest));
     json!({
         "goal": {
             "id": status.id, "objective": goal.objective, "status": value(&goal.status), "instance": goal.instance,
@@ -150,31 +237,18 @@ pub fn json(state: &State, status: &Status<'_>, now: Timestamp) -> Value {
             }).collect::<Vec<_>>(),
             "note": value(&goal.note),
         },
-        "needs_you": {
-            "gates": status.gates.iter().map(|(id, gate)| {
-                json!({"id": id, "question": gate.question, "options": gate.options, "asked": gate.asked, "by": gate.by,
-                    "blocks": value(&gate.blocks), "evidence": gate.evidence})
-            }).collect::<Vec<_>>(),
-            "user_actions": status.user_actions.iter().map(|(id, todo)| {
-                json!({"id": id, "title": todo.spec.title})
-            }).collect::<Vec<_>>(),
-        },
-        "running": status.running.iter().map(|run| {
-            json!({"id": run.id, "title": run.todo.spec.title, "holder": value(run.holder), "turn": run.turn,
-                "epoch": run.todo.epoch, "since": run.since, "lease_until": run.until})
-        }).collect::<Vec<_>>(),
-        "ready": status.ready.iter().map(|(id, todo)| {
-            json!({"id": id, "title": todo.spec.title, "priority": value(&todo.spec.priority)})
-        }).collect::<Vec<_>>(),
-        "waiting": status.waiting.iter().map(|(id, todo, found)| {
-            let why: Vec<String> = found.iter().map(ToString::to_string).collect();
-            json!({"id": id, "title": todo.spec.title, "why": why})
-        }).collect::<Vec<_>>(),
+        "needs_you": {"gates": gates, "user_actions": user_actions},
+        "running": running,
+        "ready": ready,
+        "waiting": waiting,
         "totals": {
-            "open": state.todos.values().filter(|todo| todo.goal == *status.id).count(),
+            "open": status.user_actions.len() + status.running.len() + status.ready.len() + status.waiting.len(),
             "running": status.running.len(), "ready": status.ready.len(), "waiting": status.waiting.len(),
             "completed": goal.completed_todos, "gates": status.gates.len(),
+            "user_actions": status.user_actions.len(),
         },
+        "shown": lists.shown,
+        "next": next,
         "quota": quota_keys(status.quota, now),
         "spent": status.quota.map(|quota| {
             json!({"slots": quota.total.slots, "tokens": quota.total.tokens, "cost_micro": quota.total.cost_micro})

@@ -1,7 +1,7 @@
 //! Lists of things, and one thing.
 
 use loopx::id::{EvidenceId, GateId, TodoId, TurnId};
-use loopx::project::escape::terminal;
+use loopx::project::escape::{markdown, terminal};
 use loopx::project::history::Line;
 use loopx::state::State;
 use serde_json::{Value, json};
@@ -224,6 +224,21 @@ pub fn history_line(line: &Line) -> String {
     let ts = line.ts.to_string();
     let minute: String = ts.chars().take(16).collect::<String>().replace('T', " ");
     format!("#{:<5} {minute}  {:<8} {}\n", line.seq.to_string(), actor(&line.actor), what.join("; "))
+}
+
+/// The history of a thing, or of all, as a table in Markdown.
+pub fn history_markdown(about: Option<&str>, shown: &[Line], total: usize) -> String {
+    let mut out = format!("# History of {}\n\n", about.map_or_else(|| "the ledger".to_owned(), markdown));
+    if shown.len() < total {
+        out.push_str(&format!("The last {} of {total} records.\n\n", shown.len()));
+    }
+    out.push_str("| record | time (UTC) | by | what |\n|---|---|---|---|\n");
+    for line in shown {
+        let what: Vec<String> = line.events.iter().map(sentence).collect();
+        let cells = [line.ts.to_string(), actor(&line.actor), what.join("; ")].map(|cell| markdown(&cell));
+        out.push_str(&format!("| {} | {} |\n", line.seq, cells.join(" | ")));
+    }
+    out
 }
 
 /// An agent by its name; an owner is marked as one.

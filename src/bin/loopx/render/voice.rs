@@ -40,6 +40,11 @@ impl Voice {
         format!("loopx{} {rest}", self.place)
     }
 
+    /// A command of an agent that is named here.
+    pub fn agent(&self, agent: &loopx::id::AgentId, rest: &str) -> String {
+        format!("loopx{} --agent {agent} {rest}", self.place)
+    }
+
     /// Completes a command that is spelled without options; what is no command of this program stays as it is.
     pub fn complete(&self, command: &str) -> String {
         match command.strip_prefix("loopx ") {

@@ -22,6 +22,7 @@ use super::look::{headed, seq_at, status_of};
 use super::progress::Progress;
 use crate::cli;
 use crate::failure::{Failure, exit};
+use crate::render::page::Page;
 use crate::render::{Output, count, thing, value};
 
 /// How often `log --follow` looks for new records.
@@ -120,7 +121,7 @@ pub fn replay(session: &Session<'_>, args: &cli::Replay) -> Result<Output, Failu
         steps.push((state.seq, digest));
     }
     if args.view.is_some() {
-        let output = status_of(session, &state, state.now)?;
+        let output = status_of(session, &state, state.now, None, &Page::default())?;
         return Ok(output.with("as_of", to.0).with("digest", digest.to_hex()));
     }
     let mut text: String = steps.iter().map(|(seq, digest)| format!("#{seq}  {digest}\n")).collect();

@@ -95,6 +95,9 @@ impl Bulk<'_> {
             return Ok(());
         }
         ledger.make_durable(&self.session.host().wait).map_err(|error| stored(replies.len(), &error))?;
+        if self.recorded == 0 {
+            self.session.note(ledger);
+        }
         self.recorded += replies.len();
         let mut text = Vec::with_capacity(512 * replies.len());
         for reply in replies {

@@ -30,7 +30,7 @@ pub fn run(session: &Session<'_>, args: &Lineage) -> Result<Output, Failure> {
                 Some(Format::Json) => graph::json(&read),
                 Some(Format::Dot) => graph::dot(&read),
                 Some(Format::Svg) => graph::svg(&read),
-                Some(Format::Text) | None => {
+                Some(Format::Text | Format::Markdown) | None => {
                     return Err(Failure::usage("an export needs its form: --format json, dot or svg"));
                 }
             };

@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use super::Session;
 use crate::cli::{self, AsOf, Top};
 use crate::failure::{Failure, when};
+use crate::render::page::Page;
 use crate::render::{Output, count, decision, packet, status as render, thing, value};
 
 /// Says at which record an answer was made.
@@ -32,7 +33,7 @@ pub fn ready(session: &Session<'_>, args: &cli::Ready) -> Result<Output, Failure
     let decided = session.ask(&ledger, decide::should_run)?;
     let mut text = String::new();
     if decided.mode != decide::Mode::BoundedDelivery && !frontier.runnable.is_empty() {
-        text.push_str(&decision::quiet(&session.voice, state, &decided).text);
+        text.push_str(&decision::quiet(&session.voice, state, &decided, &[]).text);
     }
     let mine = |id: &loopx::id::TodoId| {
         state
@@ -84,7 +85,7 @@ pub fn should_run(session: &Session<'_>, args: &cli::ShouldRun) -> Result<Output
 }
 
 /// The goal that a reader means: the one named, or the one that a decision would be about.
-fn goal_of(session: &Session<'_>, state: &State) -> Result<GoalId, Failure> {
+pub fn goal_of(session: &Session<'_>, state: &State) -> Result<GoalId, Failure> {
     let caller = session.caller()?;
     let history = decide::History::default();
     let context = Context { state, history: &history, caller: &caller, now: state.now };
@@ -105,8 +106,12 @@ pub fn quota_status(session: &Session<'_>) -> Result<Output, Failure> {
     let mut text =
         match (quota.and_then(|quota| quota.setting.as_ref()), quota.and_then(Quota::allowed_slots)) {
             (None, _) => format!("{goal}  {} spent, no quota set\n", count(used, "slot")),
-            (Some(_), None) => format!("{goal}  {} spent, unlimited\n", count(used, "slot")),
-            (Some(_), Some(allowed)) => format!("{goal}  {used} of {allowed} slots spent\n"),
+            (Some(set), None) => {
+                format!("{goal}  {} spent, unlimited since #{}\n", count(used, "slot"), set.seq)
+            }
+            (Some(set), Some(allowed)) => {
+                format!("{goal}  {used} of {allowed} slots spent, limit set by #{}\n", set.seq)
+            }
         };
     for group in spends {
         text.push_str(&spent_line(group, counted.contains(&group.seq), now));
@@ -116,6 +121,7 @@ pub fn quota_status(session: &Session<'_>) -> Result<Output, Failure> {
         .with("quota", numbers)
         .with("spends", value(&spends))
         .with("counted", value(&counted))
+        .with("set_by", value(&quota.and_then(|quota| quota.setting.as_ref()).map(|setting| setting.seq)))
         .with("free_at", value(&free_at))
         .with("goal", goal.to_string());
     Ok(headed(output, &ledger))
@@ -139,30 +145,35 @@ fn spent_line(group: &Spends, counts: bool, now: Timestamp) -> String {
 }
 
 /// `status`
-pub fn status(session: &Session<'_>) -> Result<Output, Failure> {
+pub fn status(session: &Session<'_>, args: &cli::Status) -> Result<Output, Failure> {
     let ledger = session.open()?;
     let now = session.now(&ledger);
-    let output = status_of(session, ledger.state(), now)?;
     let last = ledger.state().now;
     let age = loopx::time::DurationMs(now.ms_since(last));
-    let mut output = headed(output, &ledger);
-    output.text.push_str(&format!("last change #{}, {age} ago\n", ledger.head().seq));
+    let mut page = Page::default();
+    page.section("last change");
+    page.say(format!("#{}, {age} ago", ledger.head().seq));
     if let Some(pending) = ledger.tail().and_then(|tail| tail.pending) {
-        output.text.push_str(&format!(
-            "{} bytes after it are in progress or torn; the next write settles it\n",
-            pending.bytes
-        ));
+        let bytes = pending.bytes;
+        page.say(format!("{bytes} bytes after it are in progress or torn; the next write settles it"));
     }
-    Ok(output)
+    let output = status_of(session, ledger.state(), now, args.limit, &page)?;
+    Ok(headed(output, &ledger))
 }
 
-/// The status of a state, live or replayed.
-pub fn status_of(session: &Session<'_>, state: &State, now: Timestamp) -> Result<Output, Failure> {
+/// The status of a state, live or replayed, with a last word.
+pub fn status_of(
+    session: &Session<'_>,
+    state: &State,
+    now: Timestamp,
+    limit: Option<usize>,
+    last: &Page,
+) -> Result<Output, Failure> {
     let name = goal_of(session, state)?;
     let Some(goal) = state.goals.get(&name) else { return Err(Failure::usage(format!("no goal {name}"))) };
     let read = status::status(state, &name, goal, now);
-    let mut output = Output::text(render::text(&session.voice, &read, now));
-    if let Value::Object(keys) = render::json(state, &read, now) {
+    let mut output = render::page(&session.voice, &read, now, limit).followed_by(last).output();
+    if let Value::Object(keys) = render::json(&read, now, limit) {
         output.keys.extend(keys);
     }
     Ok(output)
@@ -224,7 +235,9 @@ pub fn history(session: &Session<'_>, args: &cli::History) -> Result<Output, Fai
     shown.iter().for_each(|line| text.push_str(&thing::history_line(line)));
     let records: Vec<Value> = shown.iter().map(thing::history_json).collect();
     let next = (from > 0).then(|| format!("--limit {}", lines.len()));
-    let output = Output::text(text)
+    let mut output = Output::text(text);
+    output.markdown = Some(thing::history_markdown(about.as_deref(), shown, lines.len()));
+    let output = output
         .with("total", lines.len())
         .with("shown", shown.len())
         .with("next", next)

@@ -6,11 +6,16 @@ mod bulk;
 mod decisions;
 mod evidence;
 mod feed;
+mod known;
 mod lineage;
 mod look;
+mod packet;
+mod peer;
+mod plan;
 mod progress;
 mod request;
 mod start;
+mod topic;
 mod write;
 
 use std::path::PathBuf;
@@ -113,6 +118,20 @@ impl<'a> Session<'a> {
         Ok(Ledger::open_in(self.file_systems(), &self.root()?)?)
     }
 
+    /// Where the list of this user's ledgers is kept, if anywhere.
+    pub fn known_ledgers(&self) -> Option<PathBuf> {
+        self.environment.state_home.as_ref().map(|home| home.join("ledgers"))
+    }
+
+    /// Takes note that this ledger is used here. Whatever fails is of no consequence.
+    pub fn note(&self, ledger: &Ledger) {
+        if let (Some(home), Some(root), Some(id)) =
+            (self.known_ledgers(), ledger.root(), ledger.state().ledger)
+        {
+            drop(loopx::app::known::note(&home, root, id));
+        }
+    }
+
     /// Ledger time for a reader: now, or the last record's if that is later.
     pub fn now(&self, ledger: &Ledger) -> Timestamp {
         environment::now().max(ledger.state().now)
@@ -146,14 +165,26 @@ where
     }
 }
 
+/// Whether the answer has the form that was asked for.
+fn has_form(cli: &Cli) -> Result<(), Failure> {
+    let export = matches!(cli.command, Top::Lineage(cli::Lineage::Export { .. }));
+    let report =
+        matches!(cli.command, Top::Status(_) | Top::History(_) | Top::ReviewPacket(_) | Top::Handoff(_));
+    match cli.global.format {
+        Some(cli::Format::Dot | cli::Format::Svg) if !export => {
+            Err(Failure::usage("--format dot and svg are for `lineage export`"))
+        }
+        Some(cli::Format::Markdown) if !report => {
+            Err(Failure::usage("--format markdown is for status, history, review-packet and handoff"))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Runs a command to its answer.
 pub fn run(cli: &Cli, environment: &Environment) -> Result<Output, Failure> {
     let session = Session::new(&cli.global, environment);
-    if cli.global.format == Some(cli::Format::Dot)
-        && !matches!(cli.command, Top::Lineage(cli::Lineage::Export { .. }))
-    {
-        return Err(Failure::usage("--format dot and svg are for `lineage export`"));
-    }
+    has_form(cli)?;
     if let Some(submission) = request::submission(&session, &cli.command)? {
         return write::run(&session, &cli.command, submission);
     }
@@ -167,7 +198,13 @@ pub fn run(cli: &Cli, environment: &Environment) -> Result<Output, Failure> {
         Top::Ready(ready) => look::ready(&session, ready),
         Top::Quota(cli::Quota::ShouldRun(args)) => look::should_run(&session, args),
         Top::Quota(cli::Quota::Status) => look::quota_status(&session),
-        Top::Status => look::status(&session),
+        Top::Quota(cli::Quota::Plan(args)) => plan::plan(&session, args.limit),
+        Top::Status(args) if args.all => known::status(&session, args),
+        Top::Status(args) => look::status(&session, args),
+        Top::ReviewPacket(args) => packet::packet(&session, args),
+        Top::Handoff(args) => peer::handoff(&session, args),
+        Top::HeartbeatPrompt => peer::heartbeat_prompt(&session),
+        Top::Help(args) => topic::help(args),
         Top::History(args) => look::history(&session, args),
         Top::Show(args) => look::show(&session, &args.id, args.as_of),
         Top::Log(args) => audit::log(&session, args),

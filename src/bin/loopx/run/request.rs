@@ -3,7 +3,7 @@
 use loopx::decide::Command;
 use loopx::decide::command as c;
 use loopx::decide::command::Spending;
-use loopx::event::{Allowance, GateOutcome, TodoClass};
+use loopx::event::{Allowance, TodoClass};
 use loopx::ledger::Submission;
 
 use super::Session;
@@ -118,7 +118,7 @@ const fn spending(cost: &cli::Cost) -> Spending {
 
 fn quota(args: &cli::Quota) -> Option<Command> {
     Some(match args {
-        cli::Quota::ShouldRun(_) | cli::Quota::Status => return None,
+        cli::Quota::ShouldRun(_) | cli::Quota::Status | cli::Quota::Plan(_) => return None,
         cli::Quota::SpendSlot(args) => {
             c::QuotaSpendSlot { spend: spending(&args.cost), turn: args.turn_instance_id, todo: args.todo_id }
                 .into()
@@ -216,17 +216,11 @@ fn hand_over(held: &cli::Held, to: &loopx::id::AgentId) -> Command {
     c::TodoHandOver { todo: because.todo, to: to.clone(), epoch: *epoch, why: because.why.clone() }.into()
 }
 
-/// `no` is a rejection whatever the options are: nobody who answers it means that the work may go on.
 fn gate(args: &cli::Gate) -> Option<Command> {
     Some(match args {
         cli::Gate::Open(_) | cli::Gate::List(_) | cli::Gate::Show { .. } => return None,
         cli::Gate::Decide { gate, answer, why } => {
-            let outcome = match answer.as_str() {
-                "approve" => GateOutcome::Approve,
-                "reject" | "no" => GateOutcome::Reject,
-                "defer" => GateOutcome::Defer,
-                _ => GateOutcome::Choice { option: answer.clone() },
-            };
+            let outcome = loopx::project::packet::outcome(answer);
             c::GateDecide { gate: *gate, outcome, why: why.clone() }.into()
         }
         cli::Gate::Withdraw { gate, why } => c::GateWithdraw { gate: *gate, why: why.clone() }.into(),

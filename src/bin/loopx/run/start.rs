@@ -27,6 +27,7 @@ pub fn init(session: &Session<'_>, args: &cli::Init) -> Result<Output, Failure> 
     }
     fs::create_dir_all(&directory).map_err(|error| LogError::writing_blob(&directory, error))?;
     let ledger = app::init(session.file_systems(), &directory, &session.env(), args.track)?;
+    session.note(&ledger);
     let id = ledger.state().ledger.map(|id| id.to_string()).unwrap_or_default();
     let path = directory.join(place::DIRECTORY);
     let text = format!(

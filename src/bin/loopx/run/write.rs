@@ -19,12 +19,15 @@ pub fn run(session: &Session<'_>, top: &Top, submission: Submission) -> Result<O
         _ => None,
     };
     match answer {
-        Answer::Committed(committed) => Ok(match options {
-            Some(_) => taken(session, &ledger, &committed)?,
-            None => committed_output(&committed),
-        }),
+        Answer::Committed(committed) => {
+            session.note(&ledger);
+            Ok(match options {
+                Some(_) => taken(session, &ledger, &committed)?,
+                None => committed_output(&committed),
+            })
+        }
         Answer::Quiet(decided) => {
-            let mut output = decision::quiet(&session.voice, ledger.state(), &decided);
+            let mut output = decision::quiet(&session.voice, ledger.state(), &decided, &[]);
             if options.is_some_and(|args| args.explain) {
                 output.text.push_str(&decision::trace_lines(&decided));
                 output = output.with("trace", value(&decided.trace));
@@ -52,22 +55,20 @@ fn taken(
         let turn = committed.state.turns.iter().find(|(_, turn)| turn.holder.actor == agent);
         turn.map(|(id, turn)| (turn.todo, *id))
     };
-    let mut output = match turn.or_else(renewed) {
-        Some((todo, turn)) => decision::opened(&session.voice, committed, todo, turn),
-        None => {
-            let decided = session.ask(ledger, loopx::decide::should_run)?;
-            decision::quiet(&session.voice, ledger.state(), &decided)
-        }
-    };
+    let mut after = Vec::new();
     if committed.receipt.duplicate {
         let ask = session.voice.command("next");
-        output
-            .text
-            .push_str(&format!("  recorded before, at #{}; what is so now: {ask}\n", committed.receipt.seq));
+        after.push(format!("recorded before, at #{}; what is so now: {ask}", committed.receipt.seq));
     }
-    for lost in committed.events.iter().filter(|event| matches!(event, Event::TurnClosed(_))) {
-        output.text.push_str(&format!("  before that: {}\n", sentence(lost)));
-    }
+    let lost = committed.events.iter().filter(|event| matches!(event, Event::TurnClosed(_)));
+    after.extend(lost.map(|lost| format!("before that: {}", sentence(lost))));
+    let output = match turn.or_else(renewed) {
+        Some((todo, turn)) => decision::opened(&session.voice, committed, todo, turn, &after),
+        None => {
+            let decided = session.ask(ledger, loopx::decide::should_run)?;
+            decision::quiet(&session.voice, ledger.state(), &decided, &after)
+        }
+    };
     Ok(with_receipt(output, committed))
 }
 
