@@ -370,6 +370,23 @@ fn a_goal_started_again_under_its_name_inherits_nothing() {
 }
 
 #[test]
+fn an_approval_that_no_promotion_can_use_leaves_nothing_in_the_state() {
+    let mut world = World::with_todos(&["tune"]);
+    let mut size = None;
+    for gate in 1..=9 {
+        world.by("a", r#"{"command":"gate.open","question":"Go on?","blocks":["T1"]}"#);
+        world.by(
+            "@ana",
+            format!(r#"{{"command":"gate.decide","gate":"G{gate}","outcome":{{"is":"approve"}},"why":"w"}}"#),
+        );
+        assert!(world.state().approvals.is_empty(), "it was shown no measured value");
+        let open = serde_json::to_value(world.state()).unwrap();
+        let length = ["gates", "approvals", "todos"].map(|section| open[section].to_string().len());
+        assert_eq!(*size.get_or_insert(length), length);
+    }
+}
+
+#[test]
 fn a_promotion_rests_on_a_yes_of_its_own_goal_and_on_rows_that_count() {
     let mut world = World::with_todos(&["tune"]);
     world.by("a", r#"{"command":"lineage.metric","metric":"acc","direction":"maximize","unit":"ratio","title":"accuracy"}"#);
@@ -409,6 +426,7 @@ fn a_promotion_rests_on_a_yes_of_its_own_goal_and_on_rows_that_count() {
     );
     let approved = gate(&mut world, "", r#"{"is":"approve"}"#);
     world.by("@ana", r#"{"command":"goal.start","name":"rose","objective":"o"}"#);
+    assert_eq!(world.state().approvals.len(), 1, "it was shown measured values");
     assert_eq!(world.refused("a rose", promote(approved, "E1")).code(), "gate.not_approved");
     world.by("a", r#"{"command":"evidence.supersede","evidence":"E1","by":"E2","why":"measured again"}"#);
     assert_eq!(world.refused("a iris", promote(approved, "E1")).code(), "evidence.not_current");

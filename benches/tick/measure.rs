@@ -1,24 +1,19 @@
 //! Interleaved runs: every round runs every contestant once, so that what disturbs one disturbs its neighbours too, and
 //! a ratio is taken within a round.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Something to be timed.
 pub struct Contestant<'a> {
-    /// Its name in the table.
-    pub name: &'a str,
+    /// Its name.
+    name: String,
     /// One run. The time is its own, so that it may leave out what it prepares.
-    pub run: Box<dyn FnMut() -> Duration + 'a>,
+    run: Box<dyn FnMut() -> Duration + 'a>,
 }
 
 impl<'a> Contestant<'a> {
-    /// A contestant whose whole run counts.
-    pub fn whole(name: &'a str, mut run: impl FnMut() + 'a) -> Self {
-        let run = move || {
-            let start = Instant::now();
-            run();
-            start.elapsed()
-        };
+    /// A contestant that takes its own time.
+    pub fn timed(name: String, run: impl FnMut() -> Duration + 'a) -> Self {
         Self { name, run: Box::new(run) }
     }
 }
@@ -31,7 +26,7 @@ pub struct Times {
 /// Runs the contestants `rounds` times, the order turning by one each round, after one round that does not count.
 pub fn interleave(rounds: usize, contestants: &mut [Contestant<'_>]) -> Times {
     let mut series: Vec<(String, Vec<f64>)> =
-        contestants.iter().map(|contestant| (contestant.name.to_owned(), Vec::new())).collect();
+        contestants.iter().map(|contestant| (contestant.name.clone(), Vec::new())).collect();
     let count = contestants.len();
     for contestant in contestants.iter_mut() {
         (contestant.run)();
@@ -52,11 +47,13 @@ impl Times {
         self.series.iter().find(|(found, _)| found == name).map(|(_, times)| times.as_slice())
     }
 
-    /// Median and least time of each contestant, in the order in which they were given.
-    pub fn rows(&self) -> impl Iterator<Item = (&str, f64, f64)> {
-        self.series.iter().map(|(name, times)| {
-            (name.as_str(), median(times.clone()), times.iter().copied().fold(f64::INFINITY, f64::min))
-        })
+    /// Prints median and least time of each contestant, in milliseconds.
+    pub fn print(&self) {
+        println!("\n{:<44}{:>10}{:>10}", "milliseconds", "median", "least");
+        for (name, times) in &self.series {
+            let least = times.iter().copied().fold(f64::INFINITY, f64::min);
+            println!("{name:<44}{:>10.3}{:>10.3}", median(times.clone()) * 1e3, least * 1e3);
+        }
     }
 
     /// The median over all rounds of the time of `name` over that of `base` in the same round.

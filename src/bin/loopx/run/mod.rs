@@ -13,6 +13,7 @@ mod request;
 mod start;
 mod write;
 
+use std::mem::ManuallyDrop;
 use std::path::PathBuf;
 
 use loopx::app::{CheckRunner, Host, place};
@@ -108,9 +109,10 @@ impl<'a> Session<'a> {
         if forced { FileSystems::Any } else { FileSystems::Local }
     }
 
-    /// Opens and folds the ledger.
-    pub fn open(&self) -> Result<Ledger, Failure> {
-        Ok(Ledger::open_in(self.file_systems(), &self.root()?)?)
+    /// Opens and folds the ledger. Its state is not taken apart again: that takes as long as a decision, and the process
+    /// ends with the answer.
+    pub fn open(&self) -> Result<ManuallyDrop<Ledger>, Failure> {
+        Ok(ManuallyDrop::new(Ledger::open_in(self.file_systems(), &self.root()?)?))
     }
 
     /// Ledger time for a reader: now, or the last record's if that is later.

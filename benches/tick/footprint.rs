@@ -1,0 +1,140 @@
+//! What the program takes: memory of a tick, bytes on disk of a turn, its own size.
+
+use std::fs::{self, File};
+use std::io::{Read, Write, pipe};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use crate::Measured;
+use crate::ledgers::{bytes_below, segments};
+use crate::program::{Program, success};
+use crate::table::{Aim, Table};
+
+const MIB: f64 = 1024.0 * 1024.0;
+
+/// What a pipe of Linux holds until it is read.
+const PIPE_BYTES: usize = 64 << 10;
+
+/// Measures and fills the table.
+pub fn measure(measured: &Measured, table: &mut Table) {
+    let directory = measured.copy_of("long", &measured.place.join("footprint"));
+    let busy = measured.copy_of("busy", &measured.place.join("footprint-busy"));
+    for (at, program) in measured.programs.iter().enumerate() {
+        for (directory, records) in
+            [(&directory, "1 M records"), (&busy, "1 M records, 100 k turns in one day")]
+        {
+            let what = format!("peak memory of `quota should-run`, {records}");
+            let peak = peak_mib(program.should_run(directory));
+            table.put(at, &what, "MiB", Aim::AtMost(16.0), Some(peak));
+        }
+        let what = format!("peak memory of `add`, 1 M records");
+        table.put(at, &what, "MiB", Aim::AtMost(16.0), Some(peak_mib(program.add(&directory))));
+        let kib = turn_bytes(program, &directory) as f64 / 1024.0;
+        table.put(
+            at,
+            "log of one turn: `next`, `evidence add`, `done` with its spend",
+            "KiB",
+            Aim::AtMost(4.0),
+            Some(kib),
+        );
+        let bytes = fs::read(&program.path).expect("the program can be read");
+        let loader = if names_a_loader(&bytes) { "needs libc" } else { "needs nothing" };
+        println!("{}: {} bytes, {loader}", program.path.display(), bytes.len());
+        table.put(at, "binary", "MiB", Aim::AtMost(6.0), Some(bytes.len() as f64 / MIB));
+    }
+    let turns = turns(&measured.ledger("long")) as f64;
+    let whole = bytes_below(&measured.ledger("long")) as f64 / 1024.0 / turns;
+    table.put(
+        0,
+        "whole `.loopx` a turn, snapshots and index included, 1 M records",
+        "KiB",
+        Aim::AtMost(4.0),
+        Some(whole),
+    );
+}
+
+/// The peak resident memory of a command, in MiB. It is read while the command waits to write its answer into a pipe
+/// that is full, which is the last thing that it does.
+fn peak_mib(mut command: Command) -> f64 {
+    let (mut reader, mut writer) = pipe().expect("a pipe");
+    writer.write_all(&[b'.'; PIPE_BYTES]).expect("a pipe holds as much");
+    let mut child = command.stdout(Stdio::from(writer)).spawn().expect("it starts");
+    // The command's own copy of the pipe.
+    drop(command);
+    let status = format!("/proc/{}/status", child.id());
+    let field = |name: &str| {
+        let text = fs::read_to_string(&status).expect("it runs");
+        let line = text.lines().find_map(|line| line.strip_prefix(name).map(str::trim).map(str::to_owned));
+        line.unwrap_or_default()
+    };
+    let mut asleep = 0;
+    while asleep < 50 {
+        std::thread::sleep(Duration::from_millis(2));
+        asleep = if field("State:").starts_with('S') { asleep + 1 } else { 0 };
+    }
+    let peak = field("VmHWM:");
+    let mut answer = Vec::new();
+    reader.read_to_end(&mut answer).expect("an answer");
+    assert!(child.wait().expect("it ends").success());
+    assert!(answer.len() > PIPE_BYTES, "it was waiting to answer");
+    let kib: f64 = peak.trim_end_matches(" kB").parse().expect("a number");
+    kib / 1024.0
+}
+
+/// The bytes that a turn adds to the log: three commands, on evidence that is its own record.
+fn turn_bytes(program: &Program, directory: &Path) -> u64 {
+    let root = directory.join(".loopx");
+    let size = || {
+        segments(&root)
+            .iter()
+            .map(|path| File::open(path).and_then(|file| file.metadata()))
+            .map(|metadata| metadata.expect("a segment").len())
+            .sum::<u64>()
+    };
+    let before = size();
+    let output = program.words(directory, &["--agent", "w1", "--json", "next"]).output().expect("it starts");
+    let answer: serde_json::Value = serde_json::from_slice(&output.stdout).expect("an answer");
+    let todo = answer["todo"]["id"].as_str().unwrap_or_else(|| panic!("a todo in {answer}")).to_owned();
+    success(program.words(
+        directory,
+        &[
+            "--agent",
+            "w1",
+            "evidence",
+            "add",
+            "--about",
+            &todo,
+            "--summary",
+            "the held-out score follows the scaling of the second feature",
+        ],
+    ));
+    success(program.words(
+        directory,
+        &[
+            "--agent",
+            "w1",
+            "done",
+            &todo,
+            "--proof",
+            "cargo run --release -- evaluate => 0.973",
+            "--next",
+            "Evaluate the next candidate",
+            "--tokens",
+            "12000",
+            "--cost",
+            "90000",
+        ],
+    ));
+    size() - before
+}
+
+/// Whether the program asks for a dynamic loader, as its program header would.
+fn names_a_loader(elf: &[u8]) -> bool {
+    elf.windows(8).any(|bytes| bytes == b"ld-linux")
+}
+
+/// Turns that a ledger has seen.
+fn turns(root: &Path) -> u32 {
+    loopx::ledger::Ledger::open(root).expect("a ledger").state().minted.turns
+}
