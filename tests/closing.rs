@@ -350,8 +350,9 @@ fn a_record_that_would_void_or_pay_twice_does_not_fold() {
 #[test]
 fn a_goal_started_again_under_its_name_inherits_nothing() {
     let mut world = World::with_todos(&["old"]);
+    measured_values(&mut world);
     slots(&mut world, r#"{"kind":"slots","slots":0}"#);
-    world.by("@ana", r#"{"command":"gate.open","question":"Promote?"}"#.replace("}", r#","blocks":["T1"]}"#));
+    world.by("@ana", r#"{"command":"gate.open","question":"Promote?","blocks":["T1"],"evidence":["E1"]}"#);
     world.by("@ana", r#"{"command":"gate.decide","gate":"G1","outcome":{"is":"approve"},"why":"yes"}"#);
     assert_eq!(world.state().approvals.len(), 1);
     world.by("@ana", r#"{"command":"goal.abandon","why":"enough"}"#);
@@ -367,6 +368,20 @@ fn a_goal_started_again_under_its_name_inherits_nothing() {
     );
     let refusal = world.refused("@ana", r#"{"command":"todo.reopen","todo":"T1","why":"again"}"#);
     assert_eq!(refusal.code(), "todo.not_open", "it belongs to the goal before");
+}
+
+/// Three measured values, E1 to E3, of one trial.
+fn measured_values(world: &mut World) {
+    world.by("a", r#"{"command":"lineage.metric","metric":"acc","direction":"maximize","unit":"ratio","title":"accuracy"}"#);
+    let digest = Hash::blob(b"data");
+    world.by("a", format!(r#"{{"command":"lineage.dataset","dataset":"iris-v1","digest":"{digest}","rows":150,"split":"dev","title":"flowers"}}"#));
+    world.by("a", r#"{"command":"lineage.hypothesis","text":"k=5 is better"}"#);
+    world.by("a", r#"{"command":"lineage.experiment","tests":"H1","config":"k=5","datasets":["iris-v1"]}"#);
+    world.by("a", r#"{"command":"lineage.trial-start","experiment":"X1","seed":1}"#);
+    let row = r#"{"command":"evidence.add","about":"R1","kind":"metric","summary":"0.95","metric":{"trial":"R1","metric":"acc","dataset":"iris-v1","value":"0.95"}}"#;
+    for _ in 0..3 {
+        world.by("a", row);
+    }
 }
 
 #[test]
@@ -389,16 +404,8 @@ fn an_approval_that_no_promotion_can_use_leaves_nothing_in_the_state() {
 #[test]
 fn a_promotion_rests_on_a_yes_of_its_own_goal_and_on_rows_that_count() {
     let mut world = World::with_todos(&["tune"]);
-    world.by("a", r#"{"command":"lineage.metric","metric":"acc","direction":"maximize","unit":"ratio","title":"accuracy"}"#);
-    let digest = Hash::blob(b"data");
-    world.by("a", format!(r#"{{"command":"lineage.dataset","dataset":"iris-v1","digest":"{digest}","rows":150,"split":"dev","title":"flowers"}}"#));
-    world.by("a", r#"{"command":"lineage.hypothesis","text":"k=5 is better"}"#);
-    world.by("a", r#"{"command":"lineage.experiment","tests":"H1","config":"k=5","datasets":["iris-v1"]}"#);
-    world.by("a", r#"{"command":"lineage.trial-start","experiment":"X1","seed":1}"#);
-    let row = r#"{"command":"evidence.add","about":"R1","kind":"metric","summary":"0.95","metric":{"trial":"R1","metric":"acc","dataset":"iris-v1","value":"0.95"}}"#;
-    world.by("a", row);
-    world.by("a", row);
-    world.by("a", row);
+    measured_values(&mut world);
+    let digest = Hash::blob(b"model");
     let gate = |world: &mut World, options: &str, outcome: &str| {
         world.by(
             "a",
