@@ -1,10 +1,9 @@
 //! Ledgers to measure on, made once and kept under `target/bench-ledgers`.
 
-use std::fs::{self, File};
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use loopx::ledger::Ledger;
 use loopx::state::REDUCER;
 
 use crate::author::{self, Plan};
@@ -15,35 +14,19 @@ const KEPT: Duration = Duration::from_secs(5 * 86_400);
 /// The `.loopx` directory of a ledger as planned: a kept one if there is one, else a new one.
 pub fn kept(below: &Path, plan: Plan) -> PathBuf {
     let pace = if plan.busy_day { "day" } else { "months" };
-    let home = below.join(format!("{}-{}-open-{pace}-{}", plan.records, plan.open, author::EDITION));
-    let (root, made) = (home.join(".loopx"), home.join("reducer"));
+    let reducer = REDUCER.replace('/', "-");
+    let home =
+        below.join(format!("{}-{}-open-{pace}-{}-{reducer}", plan.records, plan.open, author::EDITION));
+    let (root, made) = (home.join(".loopx"), home.join("made"));
     let age = fs::metadata(&made).and_then(|made| made.modified()).ok().and_then(|made| made.elapsed().ok());
     if age.is_none_or(|age| age > KEPT) {
         let _ = fs::remove_dir_all(&home);
         fs::create_dir_all(&home).expect("the target directory can be written");
         eprintln!("making a ledger of {} records in {}", plan.records, home.display());
         author::write(&root, plan);
-        fs::write(&made, REDUCER).expect("a file");
-    } else if fs::read_to_string(&made).is_ok_and(|reducer| reducer != REDUCER) {
-        // Records are for ever; what is derived from them was derived by another program.
-        eprintln!("folding {} anew", home.display());
-        derive(&root);
-        let age = fs::metadata(&made).and_then(|made| made.modified());
-        fs::write(&made, REDUCER).expect("a file");
-        let file = File::options().write(true).open(&made).expect("a file");
-        file.set_modified(age.expect("it was there")).expect("its age is kept");
+        fs::write(&made, "").expect("a file");
     }
     root
-}
-
-/// Makes snapshot and index anew, as this program makes them.
-fn derive(root: &Path) {
-    for derived in ["snap", "idx"] {
-        let _ = fs::remove_dir_all(root.join(derived));
-    }
-    let mut ledger = Ledger::open(root).expect("the records are sound");
-    ledger.save_snapshot_if_due();
-    ledger.build_index();
 }
 
 /// A ledger of its own for writers: sealed segments never change, so they are linked; the rest is copied.
