@@ -129,9 +129,14 @@ fn turn_bytes(program: &Program, directory: &Path) -> u64 {
     size() - before
 }
 
-/// Whether the program asks for a dynamic loader, as its program header would.
+/// Whether the program asks for a dynamic loader: a program header of type `PT_INTERP`, in a 64-bit little-endian ELF.
 fn names_a_loader(elf: &[u8]) -> bool {
-    elf.windows(8).any(|bytes| bytes == b"ld-linux")
+    let number = |at: usize, bytes: usize| {
+        let field = elf.get(at..at + bytes).expect("an ELF file");
+        field.iter().rev().fold(0_usize, |number, byte| number << 8 | usize::from(*byte))
+    };
+    let (table, entry, count) = (number(0x20, 8), number(0x36, 2), number(0x38, 2));
+    (0..count).any(|at| number(table + at * entry, 4) == 3)
 }
 
 /// Turns that a ledger has seen.
