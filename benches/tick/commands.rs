@@ -8,6 +8,9 @@ use crate::program::success;
 use crate::rivals::{Git, Sqlite};
 use crate::table::{Aim, Table};
 
+/// The history that others are compared with.
+const SHORT: &str = "short";
+
 /// A ledger that commands are run on, by its name in the table.
 struct Ground {
     name: &'static str,
@@ -40,36 +43,31 @@ pub fn measure(measured: &Measured, table: &mut Table) {
     drop(contestants);
     times.print();
     for (at, program) in measured.programs.iter().enumerate() {
-        fill(table, at, &program.name, &times);
+        fill(table, at, &program.name, &measured.histories(), &times);
     }
 }
 
-fn fill(table: &mut Table, at: usize, build: &str, times: &Times) {
+fn fill(table: &mut Table, at: usize, build: &str, histories: &[(&str, String)], times: &Times) {
     let mut put = |what: &str, against: &str, aim: Aim, own: &str, base: &str| {
         table.put(at, what, against, aim, times.ratio(own, base));
     };
-    let version = format!("{build} --version");
-    let history =
-        [("short", "1 k records"), ("long", "1 M records"), ("busy", "1 M records, 100 k turns in one day")];
-    for (name, records) in history {
-        let own = format!("{build} should-run {name}");
-        let what = format!("`quota should-run`, {records}");
-        put(&what, "`--version`", Aim::AtMost(2.0), &own, &version);
-        let select = if name == "short" { "sqlite3 select short" } else { "sqlite3 select long" };
+    for &(name, ref records) in histories {
+        let (own, what) = (format!("{build} should-run {name}"), format!("`quota should-run`, {records}"));
+        put(&what, "`--version`", Aim::AtMost(2.0), &own, &format!("{build} --version"));
+        let select = if name == SHORT { "sqlite3 select short" } else { "sqlite3 select long" };
         put(&what, "`sqlite3`, indexed select on as many rows", Aim::AtMost(1.0), &own, select);
-        if name != "short" {
-            let short = format!("{build} should-run short");
-            put(&what, "the same, 1 k records", Aim::AtMost(1.5), &own, &short);
+        if name != SHORT {
+            let short = format!("{build} should-run {SHORT}");
+            put(&what, "the same, short history", Aim::AtMost(1.5), &own, &short);
         }
     }
-    for (name, records) in history {
-        let own = format!("{build} add {name}");
-        let what = format!("`add`, durable, {records}");
+    for &(name, ref records) in histories {
+        let (own, what) = (format!("{build} add {name}"), format!("`add`, durable, {records}"));
         put(&what, "`sqlite3`, insert (WAL, FULL)", Aim::AtMost(1.2), &own, "sqlite3 insert");
         put(&what, "the same, not checkpointed at exit", Aim::None, &own, "sqlite3 insert, WAL kept");
         put(&what, "`git commit`", Aim::AtMost(0.6), &own, "git commit");
-        if name != "short" {
-            put(&what, "the same, 1 k records", Aim::AtMost(1.5), &own, &format!("{build} add short"));
+        if name != SHORT {
+            put(&what, "the same, short history", Aim::AtMost(1.5), &own, &format!("{build} add {SHORT}"));
         }
     }
 }

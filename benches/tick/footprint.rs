@@ -20,38 +20,27 @@ const PIPE_BYTES: usize = 64 << 10;
 pub fn measure(measured: &Measured, table: &mut Table) {
     let directory = measured.copy_of("long", &measured.place.join("footprint"));
     let busy = measured.copy_of("busy", &measured.place.join("footprint-busy"));
+    let [_, (_, long), (_, hard)] = measured.histories();
     for (at, program) in measured.programs.iter().enumerate() {
-        for (directory, records) in
-            [(&directory, "1 M records"), (&busy, "1 M records, 100 k turns in one day")]
-        {
-            let what = format!("peak memory of `quota should-run`, {records}");
+        let mut put = |what: &str, unit: &str, most: f64, figure: f64| {
+            table.put(at, what, unit, Aim::AtMost(most), Some(figure));
+        };
+        for (directory, records) in [(&directory, &long), (&busy, &hard)] {
             let peak = peak_mib(program.should_run(directory));
-            table.put(at, &what, "MiB", Aim::AtMost(16.0), Some(peak));
+            put(&format!("peak memory of `quota should-run`, {records}"), "MiB", 16.0, peak);
         }
-        let what = format!("peak memory of `add`, 1 M records");
-        table.put(at, &what, "MiB", Aim::AtMost(16.0), Some(peak_mib(program.add(&directory))));
-        let kib = turn_bytes(program, &directory) as f64 / 1024.0;
-        table.put(
-            at,
-            "log of one turn: `next`, `evidence add`, `done` with its spend",
-            "KiB",
-            Aim::AtMost(4.0),
-            Some(kib),
-        );
+        put(&format!("peak memory of `add`, {long}"), "MiB", 16.0, peak_mib(program.add(&directory)));
+        let turn = turn_bytes(program, &directory) as f64 / 1024.0;
+        put("log of one turn: `next`, `evidence add`, `done` with its spend", "KiB", 4.0, turn);
         let bytes = fs::read(&program.path).expect("the program can be read");
-        let loader = if names_a_loader(&bytes) { "needs libc" } else { "needs nothing" };
+        let loader = if names_a_loader(&bytes) { "needs a dynamic loader" } else { "needs nothing" };
         println!("{}: {} bytes, {loader}", program.path.display(), bytes.len());
-        table.put(at, "binary", "MiB", Aim::AtMost(6.0), Some(bytes.len() as f64 / MIB));
+        put("binary", "MiB", 6.0, bytes.len() as f64 / MIB);
     }
-    let turns = turns(&measured.ledger("long")) as f64;
-    let whole = bytes_below(&measured.ledger("long")) as f64 / 1024.0 / turns;
-    table.put(
-        0,
-        "whole `.loopx` a turn, snapshots and index included, 1 M records",
-        "KiB",
-        Aim::AtMost(4.0),
-        Some(whole),
-    );
+    let root = measured.ledger("long");
+    let whole = bytes_below(&root) as f64 / 1024.0 / f64::from(turns(&root));
+    let what = format!("whole `.loopx` a turn, snapshots and index included, {long}");
+    table.put(0, &what, "KiB", Aim::AtMost(4.0), Some(whole));
 }
 
 /// The peak resident memory of a command, in MiB. It is read while the command waits to write its answer into a pipe
@@ -96,36 +85,12 @@ fn turn_bytes(program: &Program, directory: &Path) -> u64 {
     let output = program.words(directory, &["--agent", "w1", "--json", "next"]).output().expect("it starts");
     let answer: serde_json::Value = serde_json::from_slice(&output.stdout).expect("an answer");
     let todo = answer["todo"]["id"].as_str().unwrap_or_else(|| panic!("a todo in {answer}")).to_owned();
-    success(program.words(
-        directory,
-        &[
-            "--agent",
-            "w1",
-            "evidence",
-            "add",
-            "--about",
-            &todo,
-            "--summary",
-            "the held-out score follows the scaling of the second feature",
-        ],
-    ));
-    success(program.words(
-        directory,
-        &[
-            "--agent",
-            "w1",
-            "done",
-            &todo,
-            "--proof",
-            "cargo run --release -- evaluate => 0.973",
-            "--next",
-            "Evaluate the next candidate",
-            "--tokens",
-            "12000",
-            "--cost",
-            "90000",
-        ],
-    ));
+    let shows = ["--summary", "the held-out score follows the scaling of the second feature"];
+    let about = ["--agent", "w1", "evidence", "add", "--about", &todo];
+    success(program.words(directory, &[&about[..], &shows].concat()));
+    let done = ["--agent", "w1", "done", &todo, "--proof", "cargo run --release -- evaluate => 0.973"];
+    let paid = ["--next", "Evaluate the next candidate", "--tokens", "12000", "--cost", "90000"];
+    success(program.words(directory, &[done, paid].concat()));
     size() - before
 }
 

@@ -47,6 +47,18 @@ impl Measured {
         found.expect("a ledger of that name").1.clone()
     }
 
+    /// What the histories are called in the table, by the name of their ledger.
+    fn histories(&self) -> [(&'static str, String); 3] {
+        let count = |records: usize| match records {
+            0..1_000 => format!("{records} records"),
+            1_000..1_000_000 => format!("{} k records", records / 1_000),
+            _ => format!("{} M records", records / 1_000_000),
+        };
+        let long = count(self.records);
+        let busy = format!("{long}, {} turns in one day", self.records / 10);
+        [("short", count(SHORT.min(self.records))), ("long", long), ("busy", busy)]
+    }
+
     /// A copy of it in `directory`, to be written to; the directory is returned.
     fn copy_of(&self, name: &str, directory: &Path) -> PathBuf {
         ledgers::copy(&self.ledger(name), directory);

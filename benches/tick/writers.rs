@@ -8,7 +8,7 @@ use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::Barrier;
+use std::sync::{Barrier, Mutex};
 use std::time::{Duration, Instant};
 
 use loopx::decide::{Caller, Command as Request};
@@ -37,8 +37,11 @@ const WAIT: Wait<'static> = Wait { holder: "benchmark", wait_ms: 120_000 };
 /// What a writer does.
 #[derive(Clone, Copy, PartialEq)]
 enum Kind {
-    /// Submits requests to the ledger: folded, decided, appended, made durable.
-    Ledger,
+    /// Submits requests, decided on a folded state. Writers of one process share its ledger, and wait for the disk
+    /// outside of it.
+    Requests,
+    /// As [`Kind::Requests`], but the sync is done before the next writer may submit.
+    RequestsInside,
     /// Appends records to the log and makes them durable.
     Log,
     /// As [`Kind::Log`], but the sync is done before the next writer may append.
@@ -47,8 +50,13 @@ enum Kind {
     Bare,
 }
 
-const KINDS: [(Kind, &str); 4] =
-    [(Kind::Ledger, "ledger"), (Kind::Log, "log"), (Kind::Inside, "inside"), (Kind::Bare, "bare")];
+const KINDS: [(Kind, &str); 5] = [
+    (Kind::Requests, "requests"),
+    (Kind::RequestsInside, "requests, sync inside"),
+    (Kind::Log, "records"),
+    (Kind::Inside, "records, sync inside"),
+    (Kind::Bare, "bare file, sync inside"),
+];
 
 /// Measures and fills the table.
 pub fn measure(measured: &Measured, table: &mut Table) {
@@ -80,19 +88,19 @@ pub fn measure(measured: &Measured, table: &mut Table) {
     println!("\n{} durable appends by {WRITERS} writers:", WRITERS * count);
     times.print();
     for (shape, ..) in shapes {
-        for (kind, does) in [("ledger", "whole requests"), ("log", "records")] {
-            let what = format!("{WRITERS} {shape}, durable appends/s, {does}");
-            let own = format!("{kind}, {WRITERS} {shape}");
-            let rivals = [
-                ("inside", "the same log, sync inside the lock"),
-                ("bare", "bare file: lock, write, fdatasync, unlock"),
-                ("sqlite", "SQLite, WAL, FULL"),
-            ];
-            for (rival, against) in rivals {
-                // As speeds, a ratio is the other way round.
-                let figure = times.ratio(&format!("{rival}, {WRITERS} {shape}"), &own);
-                table.put(0, &what, against, Aim::AtLeast(10.0), figure);
-            }
+        let rivals = [
+            ("records", "records, sync inside", "the same log, sync inside the lock", Some(10.0)),
+            ("records", "sqlite", "SQLite, WAL, FULL", Some(10.0)),
+            ("records", "bare file, sync inside", "a bare file: lock, write, fdatasync, unlock", None),
+            ("requests", "requests, sync inside", "the same ledger, sync inside the lock", Some(10.0)),
+            ("requests", "sqlite", "SQLite, WAL, FULL", None),
+        ];
+        for (kind, rival, against, aim) in rivals {
+            let what = format!("{WRITERS} {shape}, durable {kind}/s");
+            let aim = aim.map_or(Aim::None, Aim::AtLeast);
+            // As speeds, a ratio is the other way round.
+            let [rival, own] = [rival, kind].map(|name| format!("{name}, {WRITERS} {shape}"));
+            table.put(0, &what, against, aim, times.ratio(&rival, &own));
         }
     }
 }
@@ -135,9 +143,11 @@ pub fn run(words: &[String]) {
     let place = Path::new(place).join(".loopx");
     let [writers, count]: [usize; 2] = [writers, count].map(|number| number.parse().expect("a number"));
     let barrier = Barrier::new(writers + 1);
+    let requests = matches!(kind, Kind::Requests | Kind::RequestsInside);
+    let ledger = Mutex::new(requests.then(|| Ledger::open(&place).expect("a ledger")));
     std::thread::scope(|scope| {
         for _ in 0..writers {
-            scope.spawn(|| write(kind, &place, count, &barrier));
+            scope.spawn(|| write(kind, &place, &ledger, count, &barrier));
         }
         barrier.wait();
         println!("ready");
@@ -146,33 +156,33 @@ pub fn run(words: &[String]) {
     });
 }
 
-fn write(kind: Kind, root: &Path, count: usize, barrier: &Barrier) {
-    let line = |fill: usize| format!("{}\n", "x".repeat(fill));
-    let turn = File::options().create(true).append(true).open(root.join("turn")).expect("a file");
-    let bare = File::options().create(true).append(true).open(root.join("bare")).expect("a file");
+fn write(kind: Kind, root: &Path, ledger: &Mutex<Option<Ledger>>, count: usize, barrier: &Barrier) {
+    let open = |name: &str| File::options().create(true).append(true).open(root.join(name)).expect("a file");
+    let (turn, mut bare) = (open("turn"), open("bare"));
     let log = FileLog::open(root).expect("a log");
-    let mut ledger = (kind == Kind::Ledger).then(|| Ledger::open(root).expect("a ledger"));
+    let line = format!("{}\n", "x".repeat(RECORD_BYTES));
     barrier.wait();
     barrier.wait();
     for _ in 0..count {
+        let inside = !matches!(kind, Kind::Requests | Kind::Log);
+        if inside {
+            turn.lock().expect("a lock");
+        }
         match kind {
-            Kind::Ledger => submit(ledger.as_mut().expect("it is open")),
-            Kind::Log => append(&log),
-            Kind::Inside => {
-                turn.lock().expect("a lock");
-                append(&log);
-                turn.unlock().expect("a lock");
-            }
+            Kind::Requests | Kind::RequestsInside => submit(ledger, &log),
+            Kind::Log | Kind::Inside => append(&log),
             Kind::Bare => {
-                turn.lock().expect("a lock");
-                (&bare).write_all(line(RECORD_BYTES).as_bytes()).expect("room");
+                bare.write_all(line.as_bytes()).expect("room");
                 bare.sync_data().expect("a disk");
-                turn.unlock().expect("a lock");
             }
+        }
+        if inside {
+            turn.unlock().expect("a lock");
         }
     }
 }
 
+/// What the records say.
 const NOTE: &str = "compare the last candidate with the best so far, ";
 
 /// The length of a record that [`append`] writes, about.
@@ -184,15 +194,22 @@ fn now() -> Timestamp {
 }
 
 /// A note for the next turn: it leaves the state as large as it was.
-fn submit(ledger: &mut Ledger) {
-    let note = json!({"command": "refresh-state", "classification": "progress",
-        "next_action": NOTE.repeat(4)});
+fn submit(ledger: &Mutex<Option<Ledger>>, log: &FileLog) {
+    let note =
+        json!({"command": "refresh-state", "classification": "progress", "next_action": NOTE.repeat(4)});
     let command: Request = serde_json::from_value(note).expect("a command");
     let caller = Caller { agent: Some("w1".parse().expect("a name")), ..Caller::default() };
     let env = Env { now: &now, ulid: &Ulid::new };
     let submission = Submission { caller, command, request: None };
-    let answer = ledger.submit(&env, &WAIT, &submission).expect("it is recorded");
-    assert!(matches!(answer, Answer::Committed(_)));
+    let end = {
+        let mut ledger = ledger.lock().expect("no writer failed");
+        let ledger = ledger.as_mut().expect("it is open");
+        let answer = ledger.append(&env, &WAIT, &submission).expect("it is recorded");
+        assert!(matches!(answer, Answer::Committed(_)));
+        ledger.save_snapshot_if_due();
+        *ledger.head()
+    };
+    log.make_durable(&end, &WAIT).expect("it is durable");
 }
 
 /// One record with the same note.
