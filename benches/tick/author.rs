@@ -12,6 +12,8 @@ use loopx::time::Timestamp;
 use serde_json::{Value, json};
 use ulid::Ulid;
 
+use crate::machine;
+
 /// Changes whenever another history is written: kept ones are then made anew.
 pub const EDITION: &str = "1";
 
@@ -39,9 +41,7 @@ pub struct Plan {
 
 /// Writes a history that ends now. The ledger is new, at `root`.
 pub fn write(root: &Path, plan: Plan) {
-    let end = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("a clock");
-    let end = i64::try_from(end.as_micros()).expect("this century");
-    let clock = Clock { plan, end, written: Cell::new(0) };
+    let clock = Clock { plan, end: machine::now().as_micros(), written: Cell::new(0) };
     let now = || clock.now();
     let ulid = || Ulid::from_parts(u64::try_from(clock.now().as_micros() / 1_000).unwrap_or(0), 1);
     let env = Env { now: &now, ulid: &ulid };

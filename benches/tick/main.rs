@@ -83,6 +83,9 @@ impl Words {
     }
 }
 
+/// Measures something and fills the table.
+type Part = fn(&Measured, &mut Table);
+
 fn main() {
     let words = Words(std::env::args().skip(1).collect());
     if words.0.first().is_some_and(|word| word == writers::WRITER) {
@@ -122,7 +125,7 @@ fn main() {
     let builds = measured.programs.iter().map(|program| program.name.clone()).collect();
     println!("{records} records, {} rounds", measured.rounds);
     let mut table = Table::new(builds);
-    let parts: [(&str, fn(&Measured, &mut Table)); 4] = [
+    let parts: [(&str, Part); 4] = [
         ("commands", commands::measure),
         ("writers", writers::measure),
         ("storm", storm::measure),

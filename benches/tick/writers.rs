@@ -18,11 +18,10 @@ use loopx::id::{Actor, RequestId};
 use loopx::ledger::{Answer, Env, Ledger, Submission};
 use loopx::log::{FileLog, Log, Wait};
 use loopx::record::Draft;
-use loopx::time::Timestamp;
 use serde_json::json;
-use ulid::Ulid;
 
 use crate::Measured;
+use crate::machine;
 use crate::measure::{Contestant, interleave};
 use crate::table::{Aim, Table};
 
@@ -188,18 +187,13 @@ const NOTE: &str = "compare the last candidate with the best so far, ";
 /// The length of a record that [`append`] writes, about.
 const RECORD_BYTES: usize = 550;
 
-fn now() -> Timestamp {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("a clock");
-    Timestamp::from_micros(i64::try_from(since.as_micros()).expect("this century"))
-}
-
 /// A note for the next turn: it leaves the state as large as it was.
 fn submit(ledger: &Mutex<Option<Ledger>>, log: &FileLog) {
     let note =
         json!({"command": "refresh-state", "classification": "progress", "next_action": NOTE.repeat(4)});
     let command: Request = serde_json::from_value(note).expect("a command");
     let caller = Caller { agent: Some("w1".parse().expect("a name")), ..Caller::default() };
-    let env = Env { now: &now, ulid: &Ulid::new };
+    let env = Env { now: &machine::now, ulid: &machine::ulid };
     let submission = Submission { caller, command, request: None };
     let end = {
         let mut ledger = ledger.lock().expect("no writer failed");
@@ -223,7 +217,7 @@ fn append(log: &FileLog) {
         turn: None,
     };
     let body = codec::encode(&[event.into()]).expect("an event");
-    let request = RequestId::from_ulid(Ulid::new());
+    let request = RequestId::from_ulid(machine::ulid());
     let digest = Hash::request(request.as_str().as_bytes());
     let mut transaction = log.transaction(&WAIT).expect("the lock");
     let head = transaction.head();
@@ -231,7 +225,7 @@ fn append(log: &FileLog) {
         seq: head.seq.next(),
         prev: head.hash,
         dur: transaction.durable(),
-        ts: now().max(head.ts),
+        ts: machine::now().max(head.ts),
         actor: &Actor::System,
         request: &request,
         digest,
