@@ -12,7 +12,7 @@ use loopx::time::Timestamp;
 use serde_json::{Value, json};
 use ulid::Ulid;
 
-use crate::machine;
+use crate::host;
 
 /// Changes whenever another history is written: kept ones are then made anew.
 pub const EDITION: &str = "1";
@@ -41,7 +41,7 @@ pub struct Plan {
 
 /// Writes a history that ends now. The ledger is new, at `root`.
 pub fn write(root: &Path, plan: Plan) {
-    let clock = Clock { plan, end: machine::now().as_micros(), written: Cell::new(0) };
+    let clock = Clock { plan, end: host::now().as_micros(), written: Cell::new(0) };
     let now = || clock.now();
     let ulid = || Ulid::from_parts(u64::try_from(clock.now().as_micros() / 1_000).unwrap_or(0), 1);
     let env = Env { now: &now, ulid: &ulid };

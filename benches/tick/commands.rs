@@ -6,7 +6,7 @@ use crate::Measured;
 use crate::measure::{Contestant, Times, interleave};
 use crate::program::success;
 use crate::rivals::{Git, Sqlite};
-use crate::table::{Aim, Table};
+use crate::table::{Aim, Table, print, timed};
 
 /// The history that others are compared with.
 const SHORT: &str = "short";
@@ -27,21 +27,18 @@ pub fn measure(measured: &Measured, table: &mut Table) {
     let mut contestants = Vec::new();
     for program in &measured.programs {
         let build = &program.name;
-        contestants.push(Contestant::timed(format!("{build} --version"), || {
-            success(program.words(place, &["--version"]))
-        }));
+        contestants
+            .push(timed(format!("{build} --version"), || success(program.words(place, &["--version"]))));
         for Ground { name, directory } in &grounds {
-            contestants.push(Contestant::timed(format!("{build} should-run {name}"), || {
-                success(program.should_run(directory))
-            }));
             contestants
-                .push(Contestant::timed(format!("{build} add {name}"), || success(program.add(directory))));
+                .push(timed(format!("{build} should-run {name}"), || success(program.should_run(directory))));
+            contestants.push(timed(format!("{build} add {name}"), || success(program.add(directory))));
         }
     }
     rivals.take_part(&mut contestants);
     let times = interleave(rounds, &mut contestants);
     drop(contestants);
-    times.print();
+    print(&times);
     for (at, program) in measured.programs.iter().enumerate() {
         fill(table, at, &program.name, &measured.histories(), &times);
     }
@@ -103,19 +100,19 @@ impl Rivals {
         for (name, sqlite) in selects {
             if let Some(sqlite) = sqlite {
                 let select = || success(sqlite.select());
-                contestants.push(Contestant::timed(format!("sqlite3 select {name}"), select));
+                contestants.push(timed(format!("sqlite3 select {name}"), select));
             }
         }
         if let Some(sqlite) = &mut self.insert {
             let insert = || success(sqlite.insert(true));
-            contestants.push(Contestant::timed("sqlite3 insert".to_owned(), insert));
+            contestants.push(timed("sqlite3 insert".to_owned(), insert));
         }
         if let Some(sqlite) = &mut self.insert_wal {
             let insert = || success(sqlite.insert(false));
-            contestants.push(Contestant::timed("sqlite3 insert, WAL kept".to_owned(), insert));
+            contestants.push(timed("sqlite3 insert, WAL kept".to_owned(), insert));
         }
         if let Some(git) = &mut self.git {
-            contestants.push(Contestant::timed("git commit".to_owned(), || success(git.commit())));
+            contestants.push(timed("git commit".to_owned(), || success(git.commit())));
         }
     }
 }

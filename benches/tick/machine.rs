@@ -1,10 +1,7 @@
-//! What the figures were taken on, and where its time and ids come from.
+//! What the figures were taken on.
 
 use std::fs;
 use std::path::Path;
-
-use loopx::time::Timestamp;
-use ulid::Ulid;
 
 /// Cores, processor, kernel and the file system of `directory`, in one line.
 pub fn describe(directory: &Path) -> String {
@@ -33,17 +30,4 @@ fn file_system(directory: &Path) -> String {
         .filter(|(mount, _)| directory.starts_with(mount))
         .max_by_key(|(mount, _)| mount.len());
     found.map_or_else(|| "unknown file system".to_owned(), |(_, kind)| kind.to_owned())
-}
-
-/// The time now.
-#[expect(clippy::disallowed_methods, reason = "a benchmark is a host: this is its clock")]
-pub fn now() -> Timestamp {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("a clock");
-    Timestamp::from_micros(i64::try_from(since.as_micros()).expect("this century"))
-}
-
-/// A fresh ULID.
-#[expect(clippy::disallowed_methods, reason = "a benchmark is a host: this is its source of ids")]
-pub fn ulid() -> Ulid {
-    Ulid::new()
 }

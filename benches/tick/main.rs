@@ -10,6 +10,7 @@
 mod author;
 mod commands;
 mod footprint;
+mod host;
 mod ledgers;
 mod machine;
 mod measure;

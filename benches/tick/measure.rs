@@ -5,17 +5,10 @@ use std::time::Duration;
 
 /// Something to be timed.
 pub struct Contestant<'a> {
-    /// Its name.
-    name: String,
+    /// Its name in the table.
+    pub name: String,
     /// One run. The time is its own, so that it may leave out what it prepares.
-    run: Box<dyn FnMut() -> Duration + 'a>,
-}
-
-impl<'a> Contestant<'a> {
-    /// A contestant that takes its own time.
-    pub fn timed(name: String, run: impl FnMut() -> Duration + 'a) -> Self {
-        Self { name, run: Box::new(run) }
-    }
+    pub run: Box<dyn FnMut() -> Duration + 'a>,
 }
 
 /// The times of each contestant, a round a place.
@@ -47,13 +40,11 @@ impl Times {
         self.series.iter().find(|(found, _)| found == name).map(|(_, times)| times.as_slice())
     }
 
-    /// Prints median and least time of each contestant, in milliseconds.
-    pub fn print(&self) {
-        println!("\n{:<44}{:>10}{:>10}", "milliseconds", "median", "least");
-        for (name, times) in &self.series {
-            let least = times.iter().copied().fold(f64::INFINITY, f64::min);
-            println!("{name:<44}{:>10.3}{:>10.3}", median(times.clone()) * 1e3, least * 1e3);
-        }
+    /// Median and least time of each contestant, in the order in which they were given.
+    pub fn rows(&self) -> impl Iterator<Item = (&str, f64, f64)> {
+        self.series.iter().map(|(name, times)| {
+            (name.as_str(), median(times.clone()), times.iter().copied().fold(f64::INFINITY, f64::min))
+        })
     }
 
     /// The median over all rounds of the time of `name` over that of `base` in the same round.

@@ -6,9 +6,9 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use crate::Measured;
-use crate::measure::{Contestant, interleave};
+use crate::measure::interleave;
 use crate::program::Program;
-use crate::table::{Aim, Table};
+use crate::table::{Aim, Table, print, timed};
 use crate::writers::WRITERS;
 
 /// Where Linux keeps files in memory.
@@ -29,12 +29,12 @@ pub fn measure(measured: &Measured, table: &mut Table) {
     for program in &measured.programs {
         for (name, directory) in [("disk", &disk), ("memory", &memory_root)] {
             let name = format!("{} {STARTED} adds, {WRITERS} at once, {name}", program.name);
-            contestants.push(Contestant::timed(name, || storm(program, directory)));
+            contestants.push(timed(name, || storm(program, directory)));
         }
     }
     let times = interleave(measured.rounds.div_ceil(4), &mut contestants);
     drop(contestants);
-    times.print();
+    print(&times);
     for (at, program) in measured.programs.iter().enumerate() {
         let [memory, disk] = ["memory", "disk"]
             .map(|name| format!("{} {STARTED} adds, {WRITERS} at once, {name}", program.name));

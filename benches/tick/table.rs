@@ -1,5 +1,22 @@
 //! The table that a run ends with: what was measured against what, the aim, and what came out.
 
+use std::time::Duration;
+
+use crate::measure::{Contestant, Times};
+
+/// A contestant that takes its own time.
+pub fn timed<'a>(name: String, run: impl FnMut() -> Duration + 'a) -> Contestant<'a> {
+    Contestant { name, run: Box::new(run) }
+}
+
+/// Prints median and least time of each contestant, in milliseconds.
+pub fn print(times: &Times) {
+    println!("\n{:<44}{:>10}{:>10}", "milliseconds", "median", "least");
+    for (name, middle, least) in times.rows() {
+        println!("{name:<44}{:>10.3}{:>10.3}", middle * 1e3, least * 1e3);
+    }
+}
+
 /// What a figure should be.
 #[derive(Clone, Copy)]
 pub enum Aim {

@@ -21,9 +21,9 @@ use loopx::record::Draft;
 use serde_json::json;
 
 use crate::Measured;
-use crate::machine;
-use crate::measure::{Contestant, interleave};
-use crate::table::{Aim, Table};
+use crate::host;
+use crate::measure::interleave;
+use crate::table::{Aim, Table, print, timed};
 
 /// Writers at once.
 pub const WRITERS: usize = 64;
@@ -68,14 +68,14 @@ pub fn measure(measured: &Measured, table: &mut Table) {
         for (_, kind) in KINDS {
             let root = measured.copy_of("short", &place.join(format!("{kind}-{shape}")));
             let program = std::env::current_exe().expect("this program");
-            contestants.push(Contestant::timed(format!("{kind}, {WRITERS} {shape}"), move || {
+            contestants.push(timed(format!("{kind}, {WRITERS} {shape}"), move || {
                 let mut command = Command::new(&program);
                 command.arg(WRITER).arg(kind).arg(&root).args([writers.to_string(), count.to_string()]);
                 together(processes, command)
             }));
         }
         if let Some(database) = sqlite(&place.join(format!("sqlite-{shape}"))) {
-            contestants.push(Contestant::timed(format!("sqlite, {WRITERS} {shape}"), move || {
+            contestants.push(timed(format!("sqlite, {WRITERS} {shape}"), move || {
                 let mut command = Command::new("python3");
                 command.args(["-c", include_str!("sqlite_writers.py")]).arg(&database);
                 command.args([writers.to_string(), count.to_string()]);
@@ -85,7 +85,7 @@ pub fn measure(measured: &Measured, table: &mut Table) {
     }
     let times = interleave(measured.rounds.div_ceil(10), &mut contestants);
     println!("\n{} durable appends by {WRITERS} writers:", WRITERS * count);
-    times.print();
+    print(&times);
     for (shape, ..) in shapes {
         let rivals = [
             ("records", "records, sync inside", "the same log, sync inside the lock", Some(10.0)),
@@ -193,7 +193,7 @@ fn submit(ledger: &Mutex<Option<Ledger>>, log: &FileLog) {
         json!({"command": "refresh-state", "classification": "progress", "next_action": NOTE.repeat(4)});
     let command: Request = serde_json::from_value(note).expect("a command");
     let caller = Caller { agent: Some("w1".parse().expect("a name")), ..Caller::default() };
-    let env = Env { now: &machine::now, ulid: &machine::ulid };
+    let env = Env { now: &host::now, ulid: &host::ulid };
     let submission = Submission { caller, command, request: None };
     let end = {
         let mut ledger = ledger.lock().expect("no writer failed");
@@ -217,7 +217,7 @@ fn append(log: &FileLog) {
         turn: None,
     };
     let body = codec::encode(&[event.into()]).expect("an event");
-    let request = RequestId::from_ulid(machine::ulid());
+    let request = RequestId::from_ulid(host::ulid());
     let digest = Hash::request(request.as_str().as_bytes());
     let mut transaction = log.transaction(&WAIT).expect("the lock");
     let head = transaction.head();
@@ -225,7 +225,7 @@ fn append(log: &FileLog) {
         seq: head.seq.next(),
         prev: head.hash,
         dur: transaction.durable(),
-        ts: machine::now().max(head.ts),
+        ts: host::now().max(head.ts),
         actor: &Actor::System,
         request: &request,
         digest,
