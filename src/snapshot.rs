@@ -8,7 +8,7 @@
 //! record that it stands on. It needs no sync: after a loss of power its digest tells.
 
 use std::fs;
-use std::io::Write;
+use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -94,6 +94,15 @@ fn keep(root: &Path, cursor: &Cursor, bytes: usize) -> std::io::Result<()> {
 #[must_use]
 pub fn load(root: &Path) -> Option<(Cursor, State)> {
     read(&path(root), Seq(u64::MAX))
+}
+
+/// The record that the newest snapshot claims to stand on: told by its first line alone, without reading the state.
+#[must_use]
+pub fn newest(root: &Path) -> Option<Seq> {
+    let mut line = String::new();
+    BufReader::with_capacity(512, fs::File::open(path(root)).ok()?).read_line(&mut line).ok()?;
+    let header: Header = serde_json::from_str(&line).ok()?;
+    (header.format == 1 && header.reducer == REDUCER).then_some(header.cursor.seq)
 }
 
 /// The snapshot in a file, if it holds and stands on `most` or before it.

@@ -350,8 +350,9 @@ fn a_record_that_would_void_or_pay_twice_does_not_fold() {
 #[test]
 fn a_goal_started_again_under_its_name_inherits_nothing() {
     let mut world = World::with_todos(&["old"]);
+    measured_values(&mut world);
     slots(&mut world, r#"{"kind":"slots","slots":0}"#);
-    world.by("@ana", r#"{"command":"gate.open","question":"Promote?"}"#.replace("}", r#","blocks":["T1"]}"#));
+    world.by("@ana", r#"{"command":"gate.open","question":"Promote?","blocks":["T1"],"evidence":["E1"]}"#);
     world.by("@ana", r#"{"command":"gate.decide","gate":"G1","outcome":{"is":"approve"},"why":"yes"}"#);
     assert_eq!(world.state().approvals.len(), 1);
     world.by("@ana", r#"{"command":"goal.abandon","why":"enough"}"#);
@@ -369,9 +370,8 @@ fn a_goal_started_again_under_its_name_inherits_nothing() {
     assert_eq!(refusal.code(), "todo.not_open", "it belongs to the goal before");
 }
 
-#[test]
-fn a_promotion_rests_on_a_yes_of_its_own_goal_and_on_rows_that_count() {
-    let mut world = World::with_todos(&["tune"]);
+/// Three measured values, E1 to E3, of one trial.
+fn measured_values(world: &mut World) {
     world.by("a", r#"{"command":"lineage.metric","metric":"acc","direction":"maximize","unit":"ratio","title":"accuracy"}"#);
     let digest = Hash::blob(b"data");
     world.by("a", format!(r#"{{"command":"lineage.dataset","dataset":"iris-v1","digest":"{digest}","rows":150,"split":"dev","title":"flowers"}}"#));
@@ -379,9 +379,33 @@ fn a_promotion_rests_on_a_yes_of_its_own_goal_and_on_rows_that_count() {
     world.by("a", r#"{"command":"lineage.experiment","tests":"H1","config":"k=5","datasets":["iris-v1"]}"#);
     world.by("a", r#"{"command":"lineage.trial-start","experiment":"X1","seed":1}"#);
     let row = r#"{"command":"evidence.add","about":"R1","kind":"metric","summary":"0.95","metric":{"trial":"R1","metric":"acc","dataset":"iris-v1","value":"0.95"}}"#;
-    world.by("a", row);
-    world.by("a", row);
-    world.by("a", row);
+    for _ in 0..3 {
+        world.by("a", row);
+    }
+}
+
+#[test]
+fn an_approval_that_no_promotion_can_use_leaves_nothing_in_the_state() {
+    let mut world = World::with_todos(&["tune"]);
+    let mut size = None;
+    for gate in 1..=9 {
+        world.by("a", r#"{"command":"gate.open","question":"Go on?","blocks":["T1"]}"#);
+        world.by(
+            "@ana",
+            format!(r#"{{"command":"gate.decide","gate":"G{gate}","outcome":{{"is":"approve"}},"why":"w"}}"#),
+        );
+        assert!(world.state().approvals.is_empty(), "it was shown no measured value");
+        let open = serde_json::to_value(world.state()).unwrap();
+        let length = ["gates", "approvals", "todos"].map(|section| open[section].to_string().len());
+        assert_eq!(*size.get_or_insert(length), length);
+    }
+}
+
+#[test]
+fn a_promotion_rests_on_a_yes_of_its_own_goal_and_on_rows_that_count() {
+    let mut world = World::with_todos(&["tune"]);
+    measured_values(&mut world);
+    let digest = Hash::blob(b"model");
     let gate = |world: &mut World, options: &str, outcome: &str| {
         world.by(
             "a",
@@ -409,6 +433,7 @@ fn a_promotion_rests_on_a_yes_of_its_own_goal_and_on_rows_that_count() {
     );
     let approved = gate(&mut world, "", r#"{"is":"approve"}"#);
     world.by("@ana", r#"{"command":"goal.start","name":"rose","objective":"o"}"#);
+    assert_eq!(world.state().approvals.len(), 1, "it was shown measured values");
     assert_eq!(world.refused("a rose", promote(approved, "E1")).code(), "gate.not_approved");
     world.by("a", r#"{"command":"evidence.supersede","evidence":"E1","by":"E2","why":"measured again"}"#);
     assert_eq!(world.refused("a iris", promote(approved, "E1")).code(), "evidence.not_current");

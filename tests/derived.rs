@@ -149,3 +149,27 @@ fn what_was_derived_from_another_history_is_not_used() {
     assert!(ledger.find_request(&"add-1".parse().unwrap()).unwrap().is_some());
     assert!(ledger.find_request(&"add-2".parse().unwrap()).unwrap().is_none());
 }
+
+#[test]
+fn of_many_writers_that_have_come_as_far_one_writes_the_snapshot() {
+    let dir = ledger();
+    let root = root(dir.path());
+    let add = |count: usize| {
+        let lines = "{\"command\":\"todo.add\",\"title\":\"t\"}\n".repeat(count);
+        assert_eq!(feed(dir.path(), &["append", "--stdin"], &lines).code, Some(0));
+    };
+    let [mut one, mut other] = [(); 2].map(|()| Ledger::open(&root).unwrap());
+    add(100);
+    let first = snapshot::newest(&root).unwrap();
+    add(10);
+    one.refresh().unwrap();
+    one.save_snapshot_if_due();
+    assert_eq!(snapshot::newest(&root), Some(first), "another one wrote it 10 records ago");
+    // A snapshot of a history that is not this one keeps nobody from writing a sound one.
+    let path = root.join("snap/state.json");
+    let claimed = fs::read_to_string(&path).unwrap().replacen(&format!("\"seq\":{first}"), "\"seq\":9999", 1);
+    fs::write(&path, claimed).unwrap();
+    other.refresh().unwrap();
+    other.save_snapshot_if_due();
+    assert_eq!(snapshot::newest(&root), Some(other.head().seq));
+}

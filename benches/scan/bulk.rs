@@ -93,10 +93,10 @@ pub fn measure(count: usize, rounds: usize, place: &Path) {
             create(&directory);
             append(&directory, &requests)
         };
-        contestants.push(Contestant { name: own, run: Box::new(run) });
+        contestants.push(Contestant { name: own.to_owned(), run: Box::new(run) });
         if has_sqlite {
             let sqlite = Sqlite::new(&place.join(format!("sqlite-{ids}")), &text, ids);
-            contestants.push(Contestant { name: other, run: Box::new(move || sqlite.run()) });
+            contestants.push(Contestant { name: other.to_owned(), run: Box::new(move || sqlite.run()) });
         }
     }
     let times = interleave(rounds, &mut contestants);

@@ -20,6 +20,7 @@ use std::num::NonZero;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::Instant;
 
 use loopx::hash::Hash;
 use loopx::ledger::Ledger;
@@ -122,10 +123,10 @@ fn verification(size: Size, directory: &Path) {
     let log = build(directory, &lines::padded(size.records));
     println!("\n{} records, on average {} bytes", log.records, log.text.len() / log.records);
     let mut contestants = [
-        Contestant::whole("BLAKE3 alone", || log.text.split_inclusive(|byte| *byte == b'\n').for_each(hash)),
-        Contestant::whole("BLAKE3 and reading", || lines::of_segments(&log.root, hash)),
-        Contestant::whole("verify, one thread", || verified(&log, 1)),
-        Contestant::whole("verify, two threads", || verified(&log, 2)),
+        whole("BLAKE3 alone", || log.text.split_inclusive(|byte| *byte == b'\n').for_each(hash)),
+        whole("BLAKE3 and reading", || lines::of_segments(&log.root, hash)),
+        whole("verify, one thread", || verified(&log, 1)),
+        whole("verify, two threads", || verified(&log, 2)),
     ];
     let times = interleave(size.rounds, &mut contestants);
     print(&times, log.records, "records/s");
@@ -141,6 +142,16 @@ fn hash(line: &[u8]) {
     std::hint::black_box(Hash::record(preimage));
 }
 
+/// A contestant whose whole run counts.
+fn whole<'a>(name: &str, mut run: impl FnMut() + 'a) -> Contestant<'a> {
+    let run = move || {
+        let start = Instant::now();
+        run();
+        start.elapsed()
+    };
+    Contestant { name: name.to_owned(), run: Box::new(run) }
+}
+
 fn verified(log: &Log, hands: usize) {
     let options = VerifyOptions { hands: NonZero::new(hands), ..VerifyOptions::default() };
     let report = verify(&log.root, &options, &mut |_, _| ControlFlow::Continue(()));
@@ -153,12 +164,14 @@ fn replay(size: Size, directory: &Path) {
     println!("\n{} records of work, {} events, {} bytes", log.records, log.events, log.text.len());
     let ledger = Ledger::open(&log.root).expect("the ledger opens");
     let python = python::Python::find(&log);
-    let mut contestants = vec![Contestant::whole("replay", || {
+    let mut contestants = vec![whole("replay", || {
         let state = ledger.replay(ledger.head().seq, &mut |_, _| {}).expect("it folds");
         assert_eq!(state.seq, ledger.head().seq);
     })];
     match &python {
-        Some(python) => contestants.push(Contestant { name: "Python", run: Box::new(|| python.run()) }),
+        Some(python) => {
+            contestants.push(Contestant { name: "Python".to_owned(), run: Box::new(|| python.run()) })
+        }
         None => println!("there is no Python with the package `blake3` here: LOOPX_PYTHON names one"),
     }
     let times = interleave(size.rounds, &mut contestants);

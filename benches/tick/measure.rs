@@ -1,26 +1,14 @@
 //! Interleaved runs: every round runs every contestant once, so that what disturbs one disturbs its neighbours too, and
 //! a ratio is taken within a round.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Something to be timed.
 pub struct Contestant<'a> {
     /// Its name in the table.
-    pub name: &'a str,
+    pub name: String,
     /// One run. The time is its own, so that it may leave out what it prepares.
     pub run: Box<dyn FnMut() -> Duration + 'a>,
-}
-
-impl<'a> Contestant<'a> {
-    /// A contestant whose whole run counts.
-    pub fn whole(name: &'a str, mut run: impl FnMut() + 'a) -> Self {
-        let run = move || {
-            let start = Instant::now();
-            run();
-            start.elapsed()
-        };
-        Self { name, run: Box::new(run) }
-    }
 }
 
 /// The times of each contestant, a round a place.
@@ -31,7 +19,7 @@ pub struct Times {
 /// Runs the contestants `rounds` times, the order turning by one each round, after one round that does not count.
 pub fn interleave(rounds: usize, contestants: &mut [Contestant<'_>]) -> Times {
     let mut series: Vec<(String, Vec<f64>)> =
-        contestants.iter().map(|contestant| (contestant.name.to_owned(), Vec::new())).collect();
+        contestants.iter().map(|contestant| (contestant.name.clone(), Vec::new())).collect();
     let count = contestants.len();
     for contestant in contestants.iter_mut() {
         (contestant.run)();

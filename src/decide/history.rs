@@ -289,7 +289,7 @@ impl History {
             seq: at.seq,
             turn: before.turn_on(id).map(|(turn, _)| turn),
             goal: todo.goal.clone(),
-            spec: todo.spec.clone(),
+            spec: (*todo.spec).clone(),
             epoch: todo.epoch,
         };
         self.todos.insert(id, closed);

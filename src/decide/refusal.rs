@@ -300,7 +300,7 @@ pub enum Refusal {
     #[error("several agents are registered, so a gate has to say what waits for it")]
     BlocksRequired,
     /// The gate's approval is needed and absent.
-    #[error("{gate} is not an approved gate, or its approval was used")]
+    #[error("{gate} is not an approved gate, was not shown a measured value, or its approval was used")]
     NotApproved {
         /// The gate.
         gate: GateId,

@@ -103,7 +103,8 @@ impl Ledger {
         if rewritten {
             // Its needs were rewritten while it was open, which depends on more than its own course.
             let before = self.state_at(Seq(closed.seq.0.saturating_sub(1)), &mut |_| {})?;
-            closed.spec = before.todos.get(&id).ok_or(LedgerError::Internal)?.spec.clone();
+            let todo = before.todos.get(&id).ok_or(LedgerError::Internal)?;
+            closed.spec.clone_from(&todo.spec);
         }
         Ok(Some(closed))
     }

@@ -199,9 +199,14 @@ impl Ledger {
     /// consequence.
     pub fn save_snapshot_if_due(&mut self) {
         let Some(root) = &self.root else { return };
-        if self.cursor.seq.0 >= self.snapshot.0 + snapshot::SNAPSHOT_EVERY
-            && snapshot::save(root, &self.cursor, &self.state).is_ok()
-        {
+        let due = |last: Seq| self.cursor.seq.0 >= last.0 + snapshot::SNAPSHOT_EVERY;
+        if !due(self.snapshot) {
+            return;
+        }
+        // Of many that have come so far, one writes it. What claims to be ahead of the log is of no history of ours.
+        if let Some(last) = snapshot::newest(root).filter(|last| *last <= self.cursor.seq && !due(*last)) {
+            self.snapshot = last;
+        } else if snapshot::save(root, &self.cursor, &self.state).is_ok() {
             self.snapshot = self.cursor.seq;
             self.build_index_if_due();
         }

@@ -40,7 +40,7 @@ impl Gate {
     }
 }
 
-/// An approval that a promotion may use, once.
+/// An approval that a promotion may use, once: one that has looked at a measured value.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Approval {
@@ -81,7 +81,10 @@ impl State {
             GateOutcome::Approve => {
                 let evidence = entry(&mut self.gates, &event.id, "open")?.evidence.clone();
                 let goal = self.lift(event.id, |_| {})?;
-                self.approvals.insert(event.id, Approval { goal, evidence });
+                // A promotion needs an approval that has looked at a measured value. The others would pile up for ever.
+                if evidence.iter().any(|id| self.evidence.get(id).is_some_and(|evidence| evidence.is_row)) {
+                    self.approvals.insert(event.id, Approval { goal, evidence });
+                }
                 Ok(())
             }
             GateOutcome::Choice { .. } => self.lift(event.id, |_| {}).map(|_| ()),

@@ -11,6 +11,7 @@ mod hold;
 mod lineage;
 mod people;
 mod quota;
+mod rows;
 mod todo;
 mod turn;
 
@@ -106,10 +107,11 @@ pub struct State {
     /// Goals, finished ones too.
     pub goals: BTreeMap<GoalId, Goal>,
     /// Open todos.
+    #[serde(with = "rows")]
     pub todos: BTreeMap<TodoId, Todo>,
     /// Open gates.
     pub gates: BTreeMap<GateId, Gate>,
-    /// Approved gates that no promotion has used, with their goals.
+    /// Approved gates that have looked at a measured value and that no promotion has used, with their goals.
     pub approvals: BTreeMap<GateId, Approval>,
     /// Leases on resources, released ones too, since their epochs only grow.
     pub resources: BTreeMap<ResourceId, ResourceLease>,

@@ -78,8 +78,8 @@ pub struct Todo {
     /// The goal it belongs to.
     pub goal: GoalId,
     /// What it was told, with the replacements of needs that were superseded; [`Todo::unmet`] are those that still
-    /// count.
-    pub spec: TodoSpec,
+    /// count. Boxed: it is most of a todo, and a state is built by moving todos.
+    pub spec: Box<TodoSpec>,
     /// The record that added it; planner order.
     pub added: Seq,
     /// Where it is in its life.
@@ -117,7 +117,7 @@ impl State {
             .collect();
         let todo = Todo {
             goal: goal.clone(),
-            spec: spec.clone(),
+            spec: Box::new(spec.clone()),
             added: at.seq,
             status: TodoStatus::Open,
             unmet,

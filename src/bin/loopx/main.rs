@@ -10,6 +10,7 @@ mod run;
 
 use std::ffi::OsString;
 use std::io::Write;
+use std::mem::ManuallyDrop;
 use std::process::ExitCode;
 
 use clap::error::{ContextKind, ErrorKind};
@@ -63,7 +64,9 @@ impl Early {
 
 /// The parsed command line, and the verb that names the schema of its answer.
 fn parse(words: &[OsString]) -> Result<(Cli, String), Early> {
-    let matches = Cli::command().try_get_matches_from(words).map_err(|error| early(&error, words))?;
+    // It is not taken apart again: the process ends with the answer.
+    let mut command = ManuallyDrop::new(Cli::command());
+    let matches = command.try_get_matches_from_mut(words).map_err(|error| early(&error, words))?;
     let cli = Cli::from_arg_matches(&matches).map_err(|error| early(&error, words))?;
     let mut verb = Vec::new();
     let mut level = &matches;

@@ -18,6 +18,7 @@ mod start;
 mod topic;
 mod write;
 
+use std::mem::ManuallyDrop;
 use std::path::PathBuf;
 
 use loopx::app::{CheckRunner, Host, place};
@@ -113,9 +114,10 @@ impl<'a> Session<'a> {
         if forced { FileSystems::Any } else { FileSystems::Local }
     }
 
-    /// Opens and folds the ledger.
-    pub fn open(&self) -> Result<Ledger, Failure> {
-        Ok(Ledger::open_in(self.file_systems(), &self.root()?)?)
+    /// Opens and folds the ledger. Its state is not taken apart again: that takes as long as a decision, and the process
+    /// ends with the answer.
+    pub fn open(&self) -> Result<ManuallyDrop<Ledger>, Failure> {
+        Ok(ManuallyDrop::new(Ledger::open_in(self.file_systems(), &self.root()?)?))
     }
 
     /// Where the list of this user's ledgers is kept, if anywhere.
