@@ -261,6 +261,7 @@ scripts! {
     goals
     lineage
     checks
+    clock
 }
 
 /// The help of a command begins with what the command does, in words; nowhere with its own name in code marks.

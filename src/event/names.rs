@@ -39,7 +39,10 @@ impl Event {
     pub fn names(&self) -> Vec<String> {
         let mut names = Names::default();
         match self {
-            Self::LedgerCreated(_) | Self::LedgerRecovered(_) | Self::LedgerSealed(_) => {}
+            Self::LedgerCreated(_)
+            | Self::LedgerRecovered(_)
+            | Self::ClockJumped(_)
+            | Self::LedgerSealed(_) => {}
             Self::AgentRegistered(e) => names.one(&e.agent),
             Self::AgentChanged(e) => names.one(&e.agent),
             Self::AgentRetired(e) => names.one(&e.agent),

@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::names::Names;
 use super::{Entry, Env, Ledger, LedgerError, fold};
 use crate::decide::{self, Caller, Command, Context, Decided, Decision, History, Refusal};
-use crate::event::{Event, LedgerRecovered, LedgerSealed, codec};
+use crate::event::{ClockJumped, Event, LedgerRecovered, LedgerSealed, codec};
 use crate::hash::Hash;
 use crate::id::{Actor, RequestId, Seq};
 use crate::log::{AppendError, Cursor, LogError, Recovered, Transaction, Visit, Wait};
@@ -221,21 +221,30 @@ impl Ledger {
             *cursor = reached;
         }
         // Ledger time is read once: what is decided and what is recorded stand at the same instant.
-        let now = (work.env.now)().max(state.now);
+        let clock = (work.env.now)();
+        let now = clock.max(state.now);
         let mut tip = Tip { transaction: &mut *transaction, state, cursor, names, env: work.env, now };
         tip.record_recovery()?;
         if let Some((request, known)) = work.known.take() {
             return Ok(Outcome::Known(request, known));
         }
+        let (jump, last) = (self.pace.jump(tip.state, clock), tip.state.now);
+        let after_jump = jump.as_ref().map(|jump| tip.after_jump(jump)).transpose()?;
         let submission = work.submission;
-        let context = Context { state: tip.state, history: &work.history, caller: &submission.caller, now };
+        let state = after_jump.as_ref().unwrap_or(tip.state);
+        let context = Context { state, history: &work.history, caller: &submission.caller, now };
         let (actor, events) = match decide::decide(&context, &submission.command)? {
             Decided::Append { actor, events } => (actor, events),
             Decided::Already(seq) => return Ok(Outcome::Already(seq)),
             Decided::Quiet(decision) => return Ok(Outcome::Quiet(decision)),
         };
+        if let Some(jump) = &jump {
+            tip.append_system(RequestId::from_ulid((tip.env.ulid)()), vec![jump.clone().into()])?;
+        }
         let request = submission.request.clone().unwrap_or_else(|| RequestId::from_ulid((work.env.ulid)()));
         let committed = tip.append(actor, request, work.digest, events)?;
+        self.pace.settle(last, clock, jump.as_ref());
+        self.told = jump.or_else(|| self.told.take());
         if tip.transaction.wants_seal() {
             tip.seal()?;
         }
@@ -322,6 +331,14 @@ impl Tip<'_, '_> {
     fn append_system(&mut self, request: RequestId, events: Vec<Event>) -> Result<(), SubmitError> {
         let digest = Hash::request(request.as_str().as_bytes());
         self.append(Actor::System, request, digest, events).map(|_| ())
+    }
+
+    /// The state with a jump of the clock on record: what a request is decided on, and nothing is written if it is refused.
+    fn after_jump(&self, jump: &ClockJumped) -> Result<State, SubmitError> {
+        let mut state = State::clone(self.state);
+        let at = At { seq: state.seq.next(), ts: self.now, actor: Actor::System };
+        state.apply(&at, &[jump.clone().into()]).map_err(LedgerError::from)?;
+        Ok(state)
     }
 
     /// What recovery moved aside is part of history: all of it in one record, so that none is forgotten between two.

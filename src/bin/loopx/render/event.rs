@@ -1,6 +1,6 @@
 //! One event as a short sentence.
 
-use loopx::event::{Allowance, Continuation, Event, GateOutcome, GoalChange, TodoChange};
+use loopx::event::{Allowance, ClockDirection, Continuation, Event, GateOutcome, GoalChange, TodoChange};
 use loopx::project::escape::terminal;
 use loopx::text::Text;
 
@@ -24,6 +24,20 @@ pub fn sentence(event: &Event) -> String {
                 e.cut_bytes,
                 terminal(e.quarantine.as_str())
             )
+        }
+        Event::ClockJumped(e) => {
+            let by = loopx::time::DurationMs(e.by_ms);
+            match e.direction {
+                ClockDirection::Back => {
+                    format!("the clock went back: it said {}, {by} before the last record", e.clock)
+                }
+                ClockDirection::Ahead => {
+                    format!(
+                        "the clock jumped ahead: it said {}, {by} further on than time has passed",
+                        e.clock
+                    )
+                }
+            }
         }
         Event::LedgerSealed(e) => format!("segment {} sealed", e.segment),
         Event::AgentRegistered(e) => format!("agent {} registered", e.agent),

@@ -73,7 +73,7 @@ fn one(session: &Session<'_>, ledger: &mut Ledger, caller: &Caller, line: &[u8])
     let submission = bulk::parse(line, caller)?;
     Ok(match app::append(ledger, &session.host(), submission)? {
         Answer::Committed(committed) => {
-            let output = super::write::committed_output(&committed);
+            let output = super::write::committed_output(&committed).warned(session.clock_warning(ledger));
             output.document("loopx.append/1")
         }
         Answer::Quiet(decision) => json!({

@@ -80,7 +80,8 @@ pub fn ready(session: &Session<'_>, args: &cli::Ready) -> Result<Output, Failure
 pub fn should_run(session: &Session<'_>, args: &cli::ShouldRun) -> Result<Output, Failure> {
     let ledger = session.open()?;
     let decided = session.ask(&ledger, decide::should_run)?;
-    Ok(headed(packet::should_run(&session.voice, ledger.state(), &decided, args.include_detail), &ledger))
+    let output = packet::should_run(&session.voice, ledger.state(), &decided, args.include_detail);
+    Ok(headed(output, &ledger).warned(session.clock_warning(&ledger)))
 }
 
 /// The goal that a reader means: the one named, or the one that a decision would be about.
@@ -94,8 +95,8 @@ fn goal_of(session: &Session<'_>, state: &State) -> Result<GoalId, Failure> {
 /// `quota status`
 pub fn quota_status(session: &Session<'_>) -> Result<Output, Failure> {
     let ledger = session.open()?;
-    let (state, now) = (ledger.state(), session.now(&ledger));
-    let goal = goal_of(session, state)?;
+    let (state, now) = (session.present(&ledger), session.now(&ledger));
+    let goal = goal_of(session, &state)?;
     let quota = state.quotas.get(&goal);
     let numbers = packet::quota_keys(quota, now);
     let spends = quota.map(|quota| quota.groups.as_slice()).unwrap_or_default();
@@ -142,7 +143,7 @@ fn spent_line(group: &Spends, counts: bool, now: Timestamp) -> String {
 pub fn status(session: &Session<'_>) -> Result<Output, Failure> {
     let ledger = session.open()?;
     let now = session.now(&ledger);
-    let output = status_of(session, ledger.state(), now)?;
+    let output = status_of(session, &session.present(&ledger), now)?.warned(session.clock_warning(&ledger));
     let last = ledger.state().now;
     let age = loopx::time::DurationMs(now.ms_since(last));
     let mut output = headed(output, &ledger);

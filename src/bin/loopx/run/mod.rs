@@ -10,13 +10,15 @@ mod request;
 mod start;
 mod write;
 
+use std::borrow::Cow;
 use std::path::PathBuf;
 
 use loopx::app::{CheckRunner, Host, place};
 use loopx::decide::{Caller, Context, History};
-use loopx::ledger::{Env, Ledger};
+use loopx::ledger::{ClockNotice, Env, Ledger};
 use loopx::log::{FileSystems, LogError, Wait};
-use loopx::time::Timestamp;
+use loopx::state::State;
+use loopx::time::{DurationMs, Timestamp};
 
 use crate::cli::{self, Cli, Global, Top};
 use crate::environment::{self, Environment};
@@ -106,12 +108,24 @@ impl<'a> Session<'a> {
 
     /// Opens and folds the ledger.
     pub fn open(&self) -> Result<Ledger, Failure> {
-        Ok(Ledger::open_in(self.file_systems(), &self.root()?)?)
+        let mut ledger = Ledger::open_in(self.file_systems(), &self.root()?)?;
+        ledger.set_uptime(Box::new(environment::uptime));
+        Ok(ledger)
     }
 
     /// Ledger time for a reader: now, or the last record's if that is later.
     pub fn now(&self, ledger: &Ledger) -> Timestamp {
         environment::now().max(ledger.state().now)
+    }
+
+    /// The state as a reader finds it now.
+    pub fn present<'l>(&self, ledger: &'l Ledger) -> Cow<'l, State> {
+        ledger.present(environment::now())
+    }
+
+    /// What a person should know of the clock, in one line.
+    pub fn clock_warning(&self, ledger: &Ledger) -> Option<String> {
+        ledger.clock_notice(environment::now()).map(clock_words)
     }
 
     /// Runs a pure reader of decisions.
@@ -122,9 +136,26 @@ impl<'a> Session<'a> {
     ) -> Result<T, Failure> {
         let caller = self.caller()?;
         let history = History::default();
-        let context =
-            Context { state: ledger.state(), history: &history, caller: &caller, now: self.now(ledger) };
+        let state = self.present(ledger);
+        let context = Context { state: &state, history: &history, caller: &caller, now: self.now(ledger) };
         Ok(reader(&context)?)
+    }
+}
+
+/// What is so, and what to do.
+fn clock_words(notice: ClockNotice) -> String {
+    match notice {
+        ClockNotice::Behind { clock, last } => format!(
+            "the clock says {clock}, {} before the last record. Until it gets there ledger time stands still, and no lease or \
+             quota window runs out. Set the clock right; if it is right, the last record came from a clock that was ahead: \
+             an owner can release todos and set the quota meanwhile",
+            DurationMs(last.ms_since(clock))
+        ),
+        ClockNotice::Ahead { clock, by_ms } => format!(
+            "the clock says {clock}, {} further on than time has passed. Leases and spent quota were moved along, so none runs \
+             out. If the clock is wrong, set it right before more is recorded: ledger time never goes back",
+            DurationMs(by_ms)
+        ),
     }
 }
 

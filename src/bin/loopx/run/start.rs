@@ -12,8 +12,9 @@ use serde_json::{Value, json};
 use super::Session;
 use super::look::headed;
 use crate::cli;
+use crate::environment;
 use crate::failure::{Failure, exit};
-use crate::render::{Output, count, thing};
+use crate::render::{Output, count, event_word as word, thing};
 
 /// `init`
 pub fn init(session: &Session<'_>, args: &cli::Init) -> Result<Output, Failure> {
@@ -26,7 +27,9 @@ pub fn init(session: &Session<'_>, args: &cli::Init) -> Result<Output, Failure> 
         return Err(Failure::new("ledger.exists", exit::REFUSED, message).hint("loopx connect"));
     }
     fs::create_dir_all(&directory).map_err(|error| LogError::writing_blob(&directory, error))?;
-    let ledger = app::init(session.file_systems(), &directory, &session.env(), args.track)?;
+    let mut ledger = app::init(session.file_systems(), &directory, &session.env(), args.track)?;
+    ledger.set_uptime(Box::new(environment::uptime));
+    ledger.keep_pace(environment::now());
     let id = ledger.state().ledger.map(|id| id.to_string()).unwrap_or_default();
     let path = directory.join(place::DIRECTORY);
     let text = format!(
@@ -81,7 +84,7 @@ pub fn doctor(session: &Session<'_>) -> Result<Output, Failure> {
             found.push(lock(&root));
             found.push(permission(&root));
             found.push(integrity(&root));
-            if let Ok(ledger) = Ledger::open(&root) {
+            if let Ok(ledger) = session.open() {
                 found.push(clock(session, &ledger));
                 found.push(people(&ledger));
                 found.push(blobs(&root));
@@ -212,13 +215,14 @@ fn blobs(root: &Path) -> Finding {
 }
 
 fn clock(session: &Session<'_>, ledger: &Ledger) -> Finding {
-    let (now, last) = ((session.env().now)(), ledger.state().now);
-    let behind = last.ms_since(now);
-    if behind > 1_000 {
-        let text = format!("{} behind the last record; ledger time waits for it", DurationMs(behind));
-        return finding("clock", false, text, Some("date -u"));
+    if let Some(warning) = session.clock_warning(ledger) {
+        return finding("clock", false, warning, Some("date -u"));
     }
-    finding("clock", true, format!("last record {} ago", DurationMs(now.ms_since(last))), None)
+    let now = (session.env().now)();
+    let since = DurationMs(now.ms_since(ledger.state().now));
+    let jump = ledger.state().jump.as_ref();
+    let jump = jump.map(|jump| format!("; last jumped {} at #{}", word(&jump.direction), jump.seq));
+    finding("clock", true, format!("last record {since} ago{}", jump.unwrap_or_default()), None)
 }
 
 fn people(ledger: &Ledger) -> Finding {

@@ -18,11 +18,13 @@ pub fn run(session: &Session<'_>, top: &Top, submission: Submission) -> Result<O
         Top::Next(args) => Some(args),
         _ => None,
     };
+    let warning = session.clock_warning(&ledger);
     match answer {
         Answer::Committed(committed) => Ok(match options {
             Some(_) => taken(session, &ledger, &committed)?,
             None => committed_output(&committed),
-        }),
+        }
+        .warned(warning)),
         Answer::Quiet(decided) => {
             let mut output = decision::quiet(&session.voice, ledger.state(), &decided);
             if options.is_some_and(|args| args.explain) {
@@ -32,7 +34,7 @@ pub fn run(session: &Session<'_>, top: &Top, submission: Submission) -> Result<O
             if options.is_some_and(|args| args.exit_code) {
                 output.exit = decision::exit_code(&decided.verdict);
             }
-            Ok(output.at(ledger.head().seq, ledger.head().hash))
+            Ok(output.at(ledger.head().seq, ledger.head().hash).warned(warning))
         }
     }
 }
