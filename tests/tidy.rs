@@ -32,7 +32,10 @@ const FLOORS: &[(&str, &[&str])] = &[
     // Floor 5: the only module that sees both records and events.
     (
         "ledger",
-        &["decide", "event", "hash", "id", "index", "log", "record", "snapshot", "state", "text", "time"],
+        &[
+            "decide", "event", "hash", "id", "index", "limits", "log", "record", "snapshot", "state", "text",
+            "time",
+        ],
     ),
     // Floor 6: use cases.
     ("app", &["decide", "hash", "id", "ledger", "limits", "log"]),

@@ -158,7 +158,15 @@ impl Ledger {
         let mut work = Work { env, submission, digest, history, known: None };
         let outcome = self.under_lock(wait, &mut work);
         match outcome {
-            Ok(Outcome::Stored(committed)) => Ok(Answer::Committed(committed)),
+            Ok(Outcome::Stored { committed, settled }) => {
+                if !settled {
+                    self.forgotten = self.tip();
+                    self.forget();
+                    // What cannot be folded now is said to whoever asks next.
+                    drop(self.refresh());
+                }
+                Ok(Answer::Committed(committed))
+            }
             Ok(Outcome::Quiet(decision)) => Ok(Answer::Quiet(decision)),
             Ok(Outcome::Known(request, known)) => self.known(&request, known, digest),
             Ok(Outcome::Already(seq)) => Ok(Answer::Committed(Box::new(self.committed_at(seq)?))),
@@ -245,15 +253,18 @@ impl Ledger {
         let committed = tip.append(actor, request, work.digest, events)?;
         self.pace.settle(last, clock, jump.as_ref());
         self.told = jump.or_else(|| self.told.take());
-        if tip.transaction.wants_seal() {
-            tip.seal()?;
-        }
-        Ok(Outcome::Stored(Box::new(committed)))
+        // The record is there, whatever comes of the seal: whoever comes next seals, or goes on with what was begun.
+        let settled = !tip.transaction.wants_seal() || tip.seal().is_ok();
+        Ok(Outcome::Stored { committed: Box::new(committed), settled })
     }
 }
 
 enum Outcome {
-    Stored(Box<Committed>),
+    Stored {
+        committed: Box<Committed>,
+        /// Whether state and cursor are where the log is. If not, part of a seal may be there.
+        settled: bool,
+    },
     Known(RequestId, (Seq, Hash)),
     Already(Seq),
     Quiet(Box<Decision>),

@@ -1,8 +1,11 @@
 //! One event as a short sentence.
 
-use loopx::event::{Allowance, ClockDirection, Continuation, Event, GateOutcome, GoalChange, TodoChange};
+use loopx::event::{
+    Allowance, ClockDirection, ClockJumped, Continuation, Event, GateOutcome, GoalChange, TodoChange,
+};
 use loopx::project::escape::terminal;
 use loopx::text::Text;
+use loopx::time::DurationMs;
 
 use super::{count, event_word as word};
 
@@ -25,20 +28,7 @@ pub fn sentence(event: &Event) -> String {
                 terminal(e.quarantine.as_str())
             )
         }
-        Event::ClockJumped(e) => {
-            let by = loopx::time::DurationMs(e.by_ms);
-            match e.direction {
-                ClockDirection::Back => {
-                    format!("the clock went back: it said {}, {by} before the last record", e.clock)
-                }
-                ClockDirection::Ahead => {
-                    format!(
-                        "the clock jumped ahead: it said {}, {by} further on than time has passed",
-                        e.clock
-                    )
-                }
-            }
-        }
+        Event::ClockJumped(e) => clock(e),
         Event::LedgerSealed(e) => format!("segment {} sealed", e.segment),
         Event::AgentRegistered(e) => format!("agent {} registered", e.agent),
         Event::AgentChanged(e) => {
@@ -97,6 +87,16 @@ pub fn sentence(event: &Event) -> String {
         | Event::TrialStarted(_)
         | Event::TrialEnded(_)
         | Event::PromotionRecorded(_) => lineage(event),
+    }
+}
+
+fn clock(jump: &ClockJumped) -> String {
+    let (clock, by) = (jump.clock, DurationMs(jump.by_ms));
+    match jump.direction {
+        ClockDirection::Back => format!("the clock went back: it said {clock}, {by} before the last record"),
+        ClockDirection::Ahead => {
+            format!("the clock jumped ahead: it said {clock}, {by} further on than time has passed")
+        }
     }
 }
 
@@ -239,7 +239,7 @@ fn account(event: &Event) -> String {
                 Allowance::Share { milli } => format!("share {}.{:03}", milli / 1_000, milli % 1_000),
             };
             {
-                let window = loopx::time::DurationMs(e.window_ms);
+                let window = DurationMs(e.window_ms);
                 format!("quota of {} set to {allowance} in {window}: {}", e.goal, quoted(&e.why))
             }
         }
