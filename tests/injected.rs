@@ -3,7 +3,7 @@
 //! answer, and the same request again lands once.
 //!
 //! It needs `strace` and `prlimit`; where they do not work it is skipped with a message, which `LOOPX_REQUIRE_STRACE=1` makes a
-//! failure. Plain `cargo test` runs a part; `LOOPX_INJECT=all cargo test --release --test injected -- --nocapture` runs all.
+//! failure. Plain `cargo test` runs a part; `LOOPX_INJECT=all cargo test --test injected -- --nocapture` runs all.
 #![cfg(target_os = "linux")]
 #![expect(
     clippy::disallowed_methods,
@@ -384,6 +384,56 @@ fn a_record_whose_segment_cannot_be_sealed_behind_it_is_acknowledged() {
 }
 
 #[test]
+fn a_file_that_is_kept_already_is_made_durable_before_a_record_names_it() {
+    if !may_inject("a_file_that_is_kept_already") {
+        return;
+    }
+    let dir = ledger();
+    let dir = dir.path();
+    fs::write(dir.join("proof.txt"), "seen\n").unwrap();
+    let line = request("evidence add --about goal/g --summary seen --file proof.txt");
+    // The first sync is of the content, the second one of the directory that it was renamed in.
+    let call = Call { name: "fsync".to_owned(), nth: 2 };
+    let (said, calls) =
+        strace::run(dir, &line, &Injection { at: Some((call, Fault::Kill)), file_bytes: None });
+    assert_eq!(said.code, None, "{said:?}");
+    assert!(calls.iter().any(|call| call.name == "rename"), "{calls:?}");
+    let (said, calls) = strace::run(dir, &line, &Injection::default());
+    said.ok();
+    let place = |name: &str| calls.iter().position(|call| call.name == name);
+    assert!(place("fsync") < place("fdatasync") && place("fsync").is_some(), "{calls:?}");
+    assert_eq!(calls.iter().filter(|call| call.name == "fsync").count(), 3, "each directory: {calls:?}");
+}
+
+#[test]
+fn what_a_killed_process_leaves_is_named_by_doctor_and_cleared_where_it_is_derived() {
+    if !may_inject("what_a_killed_process_leaves") {
+        return;
+    }
+    let dir = ledger();
+    let dir = dir.path();
+    fs::write(dir.join("proof.txt"), "seen\n").unwrap();
+    let killed = |line: &Line| {
+        let call = Call { name: "rename".to_owned(), nth: 1 };
+        let (said, _) =
+            strace::run(dir, line, &Injection { at: Some((call, Fault::Kill)), file_bytes: None });
+        assert_eq!(said.code, None, "{said:?}");
+    };
+    killed(&request("evidence add --about goal/g --summary seen --file proof.txt"));
+    append(dir, &SMALL.repeat(usize::try_from(loopx::snapshot::SNAPSHOT_EVERY).unwrap() - 3));
+    fs::remove_dir_all(root(dir).join("snap")).ok();
+    killed(&request("add One"));
+    let doctor: Said = loopx(dir, &["doctor"]).output().unwrap().into();
+    assert!(doctor.out.contains("2 files of processes that are gone may be deleted"), "{doctor:?}");
+    typed(dir, "add Two").ok();
+    let snap = fs::read_dir(root(dir).join("snap")).unwrap().map(|entry| entry.unwrap().file_name());
+    assert_eq!(snap.collect::<Vec<_>>(), ["state.json"]);
+    let doctor: Said = loopx(dir, &["doctor"]).output().unwrap().into();
+    assert!(doctor.out.contains("1 file of processes that are gone may be deleted"), "{doctor:?}");
+    assert_sound(dir);
+}
+
+#[test]
 fn a_ledger_comes_into_being_whole_or_not_at_all() {
     if !may_inject("a_ledger_comes_into_being") {
         return;
@@ -407,6 +457,13 @@ fn a_ledger_comes_into_being_whole_or_not_at_all() {
             assert_eq!(loopx(dir.path(), &["init"]).output().unwrap().status.code(), Some(3), "{injection}");
         } else {
             typed(dir.path(), "init").ok();
+            let left = fs::read_dir(dir.path()).unwrap().count() > 1;
+            let doctor: Said = loopx(dir.path(), &["doctor"]).output().unwrap().into();
+            assert_eq!(
+                doctor.out.contains("1 file of processes that are gone"),
+                left,
+                "{injection}: {doctor:?}"
+            );
         }
         typed(dir.path(), "start-goal --goal-text x").ok();
         assert_eq!(records(dir.path()).len(), 2, "{injection}");

@@ -26,9 +26,10 @@ const FLOORS: &[(&str, &[&str])] = &[
     ("decide", &["decimal", "event", "hash", "id", "limits", "scope", "state", "text", "time"]),
     ("project", &["decide", "decimal", "event", "hash", "id", "ledger", "scope", "state", "text", "time"]),
     // Side column: I/O. A log knows records, not events.
+    ("scratch", &[]),
     ("log", &["hash", "id", "limits", "record", "time"]),
-    ("snapshot", &["hash", "id", "log", "state"]),
-    ("index", &["hash", "id", "log", "time"]),
+    ("snapshot", &["hash", "id", "log", "scratch", "state"]),
+    ("index", &["hash", "id", "log", "scratch", "time"]),
     // Floor 5: the only module that sees both records and events.
     (
         "ledger",
@@ -38,7 +39,7 @@ const FLOORS: &[(&str, &[&str])] = &[
         ],
     ),
     // Floor 6: use cases.
-    ("app", &["decide", "hash", "id", "ledger", "limits", "log"]),
+    ("app", &["decide", "hash", "id", "ledger", "limits", "log", "scratch"]),
 ];
 
 /// The spine does no I/O and reads no clock, environment or random source.

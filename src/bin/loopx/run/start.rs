@@ -1,11 +1,13 @@
 //! Getting going: init, connect, doctor, prime.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use loopx::app::{self, place};
+use loopx::id::LedgerId;
 use loopx::ledger::Ledger;
 use loopx::log::{LogError, VerifyOptions};
+use loopx::scratch;
 use loopx::time::DurationMs;
 use serde_json::{Value, json};
 
@@ -90,6 +92,7 @@ pub fn doctor(session: &Session<'_>) -> Result<Output, Failure> {
                 found.push(blobs(&root));
             }
             found.push(quarantine(&root));
+            found.push(leftovers(&root));
         }
     }
     let sound = found.iter().all(|finding| finding.sound);
@@ -155,6 +158,9 @@ fn lock(root: &Path) -> Finding {
     match held {
         Err(error) => finding("lock", false, format!("{}: {error}", path.display()), Some("loopx verify")),
         Ok(None) => finding("lock", true, "free", None),
+        Ok(Some(holder)) if holder.trim().is_empty() => {
+            finding("lock", true, "held now by another process", None)
+        }
         Ok(Some(holder)) => finding("lock", true, format!("held now by {}", holder.trim()), None),
     }
 }
@@ -244,4 +250,42 @@ fn quarantine(root: &Path) -> Finding {
         Err(error) => return finding("quarantine", false, error.to_string(), None),
     };
     finding("quarantine", true, format!("{} of torn bytes kept", count(kept, "file")), None)
+}
+
+/// What processes that were killed left behind: harmless, and only in the way of a tidy disk.
+fn leftovers(root: &Path) -> Finding {
+    let shelves =
+        fs::read_dir(root.join("blobs")).into_iter().flatten().filter_map(|shelf| Some(shelf.ok()?.path()));
+    let places = ["snap", "idx"].map(|name| root.join(name)).into_iter().chain(shelves);
+    let mut found: Vec<PathBuf> = places.flat_map(|place| scratch::abandoned(&place)).collect();
+    found.extend(unfinished(root));
+    let Some(first) = found.first() else { return finding("leftovers", true, "none", None) };
+    let text = format!(
+        "{} of processes that are gone may be deleted: {}",
+        count(found.len(), "file"),
+        first.display()
+    );
+    let more = if found.len() > 1 { " …" } else { "" };
+    finding("leftovers", true, text + more, None)
+}
+
+/// Ledgers beside this one that were never finished: begun before this one, so nobody is at work on them.
+fn unfinished(root: &Path) -> Vec<PathBuf> {
+    let Some((parent, name)) = root.parent().zip(root.file_name().and_then(|name| name.to_str())) else {
+        return Vec::new();
+    };
+    let begun = |path: &PathBuf| {
+        let id = path
+            .file_name()?
+            .to_str()?
+            .strip_prefix(name)?
+            .strip_prefix(".new-")?
+            .parse::<LedgerId>()
+            .ok()?;
+        let this =
+            fs::read_to_string(root.join("log/FORMAT")).ok()?.lines().nth(1)?.parse::<LedgerId>().ok()?;
+        Some(id < this)
+    };
+    let entries = fs::read_dir(parent).into_iter().flatten().filter_map(|entry| Some(entry.ok()?.path()));
+    entries.filter(|path| begun(path) == Some(true)).collect()
 }
