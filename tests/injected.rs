@@ -247,10 +247,10 @@ fn receipts(said: &Said) -> Vec<Receipt> {
 
 /// The code of the error that it ended with, wherever it could say so.
 fn error_code(said: &Said) -> Option<String> {
-    let documents = said.out.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-    let code = documents.filter_map(|document| Some(document["error_code"].as_str()?.to_owned())).last();
+    let documents = said.out.lines().rev().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let mut codes = documents.filter_map(|document| Some(document["error_code"].as_str()?.to_owned()));
     let told = || Some(said.err.split_once("error[")?.1.split_once(']')?.0.to_owned());
-    code.or_else(told)
+    codes.next().or_else(told)
 }
 
 /// Lets every scene suffer everything, or one in `step` with every fault at every call among them.
@@ -261,7 +261,7 @@ fn suffer(scenes: &[Scene], step: usize) {
         for (number, injection) in scene.injections().into_iter().enumerate() {
             let kind = injection.at.as_ref().map(|(call, fault)| (call.name.clone(), *fault));
             let new = kinds.insert((kind, injection.file_bytes.is_some()));
-            if all() || new || (number + cases.len()) % step == 0 {
+            if all() || new || (number + cases.len()).is_multiple_of(step) {
                 cases.push((scene, injection));
             }
         }
