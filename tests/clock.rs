@@ -202,6 +202,16 @@ fn a_jump_ahead_is_not_claimed_where_nothing_is_known_of_this_run_of_the_machine
 }
 
 #[test]
+fn small_corrections_do_not_add_up_to_a_jump() {
+    let mut machine = Machine::new();
+    for _ in 0..10 {
+        machine.pass(HOUR);
+        machine.ahead(CLOCK_JUMP_MS / 2);
+        assert_eq!(machine.add(), []);
+    }
+}
+
+#[test]
 fn a_clock_that_was_wrong_at_the_start_and_is_set_right_has_not_jumped_ahead() {
     let mut machine = Machine::new();
     machine.back(YEAR);

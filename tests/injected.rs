@@ -145,9 +145,12 @@ impl Scene {
     fn suffer(&self, injection: &Injection) -> Result<(), String> {
         let copy = self.copy();
         let dir = copy.path();
-        let (said, _) = strace::run(dir, &self.line, injection);
+        let (said, calls) = strace::run(dir, &self.line, injection);
         let outcome = std::panic::catch_unwind(|| {
             let printed = receipts(&said);
+            let unsynced = injection.at.as_ref().is_some_and(|(call, _)| call.name == "fdatasync");
+            let rolled = calls.iter().any(|call| call.name.starts_with("rename"));
+            assert!(!unsynced || rolled || printed.is_empty(), "a receipt for what is not durable");
             let there = self.look(dir, &said, &printed);
             let (again, _) = strace::run(dir, &self.line, &Injection::default());
             assert_eq!(again.code, Some(0), "the same again: {again:?}");

@@ -64,12 +64,10 @@ impl Pace {
         state.clock_jump(clock, || self.ahead_ms(clock))
     }
 
-    /// After a record at `clock`, the first one since `last`: what is remembered is brought up, if it may have changed.
+    /// After a record at `clock`, the first one since `last`: what is remembered is brought up if the record came long after
+    /// the last, so that small corrections do not add up to a jump.
     pub(super) fn settle(&self, last: Timestamp, clock: Timestamp, jump: Option<&ClockJumped>) {
-        let long_since = clock.ms_since(last) > CLOCK_JUMP_MS;
-        if jump.is_some()
-            || long_since && self.ahead_ms(clock).is_none_or(|ahead_ms| ahead_ms > CLOCK_JUMP_MS)
-        {
+        if jump.is_some() || clock.ms_since(last) > CLOCK_JUMP_MS {
             self.keep(clock);
         }
     }

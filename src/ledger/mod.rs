@@ -56,7 +56,7 @@ pub struct Ledger {
     names: Names,
     /// How fast the clock ought to go.
     pace: Pace,
-    /// The last jump of the clock that was recorded here.
+    /// The jump of the clock that was recorded just before the last record here.
     told: Option<ClockJumped>,
 }
 

@@ -252,7 +252,7 @@ impl Ledger {
         let request = submission.request.clone().unwrap_or_else(|| RequestId::from_ulid((work.env.ulid)()));
         let committed = tip.append(actor, request, work.digest, events)?;
         self.pace.settle(last, clock, jump.as_ref());
-        self.told = jump.or_else(|| self.told.take());
+        self.told = jump;
         // The record is there, whatever comes of the seal: whoever comes next seals, or goes on with what was begun.
         let settled = !tip.transaction.wants_seal() || tip.seal().is_ok();
         Ok(Outcome::Stored { committed: Box::new(committed), settled })

@@ -123,7 +123,7 @@ fn answer(output: &Output, schema: &str, json: bool, quiet: bool) -> ExitCode {
     } else {
         print(&output.text)
     };
-    if !json {
+    if !json || streamed {
         for warning in &output.warnings {
             drop(writeln!(std::io::stderr(), "warning: {warning}"));
         }

@@ -60,7 +60,7 @@ pub fn run(session: &Session<'_>) -> Result<Output, Failure> {
         }
         .already_printed());
     }
-    Ok(Output::default())
+    Ok(Output::default().warned(session.clock_warning(&ledger)))
 }
 
 /// A line with at most one byte more than a record may have, so that no input fills the memory.
@@ -73,7 +73,7 @@ fn one(session: &Session<'_>, ledger: &mut Ledger, caller: &Caller, line: &[u8])
     let submission = bulk::parse(line, caller)?;
     Ok(match app::append(ledger, &session.host(), submission)? {
         Answer::Committed(committed) => {
-            let output = super::write::committed_output(&committed).warned(session.clock_warning(ledger));
+            let output = super::write::committed_output(&committed);
             output.document("loopx.append/1")
         }
         Answer::Quiet(decision) => json!({
