@@ -364,7 +364,7 @@ fn scenes() -> Vec<Scene> {
 #[test]
 fn what_a_command_does_besides_is_survived_too() {
     if may_inject("what_a_command_does_besides") {
-        suffer(&scenes(), 11);
+        suffer(&scenes(), 23);
     }
 }
 
