@@ -18,6 +18,7 @@ const NEXT: &str = "next";
 const AGENT: &str = "agent register ben";
 const PROGRESS: &str =
     "refresh-state --next-action on --delivery-outcome outcome_progress --turn-instance-id U1";
+const GRANT: &str = "agent grant ben --capability release --why once";
 const NOTE: &str = "evidence add --about goal/g --summary seen";
 const GATE: &str = "ask Which? --global";
 const LEASE: &str = "lease acquire gpu";
@@ -41,6 +42,9 @@ const DONE: &str = "done T1 --proof x+=>+y --no-follow-up end";
 /// All of them, in the order of `decide::Command`.
 pub const COMMANDS: &[Typed] = &[
     typed("agent.register", &[], AGENT),
+    typed("agent.update", &[AGENT], "agent update ben --capability gpu --why has --agent ben"),
+    typed("agent.grant", &[AGENT], GRANT),
+    typed("agent.revoke", &[AGENT, GRANT], "agent revoke ben --capability release --why over"),
     typed("agent.retire", &[AGENT], "agent retire ben --why gone"),
     typed("owner.register", &[], OWNER),
     typed("owner.revoke", &[OWNER, "owner register bo --as ana"], "owner revoke ana --why gone --as ana"),
@@ -86,6 +90,7 @@ pub const COMMANDS: &[Typed] = &[
     typed("done", &["add One --check true", NEXT], DONE),
     typed("yield", &[TODO, NEXT], "yield T1 --why no"),
     typed("block", &[TODO, NEXT], "block T1 --why stuck"),
+    typed("monitor.poll", &["add Watch --watch CI --every 1h"], "monitor poll T1 --result green"),
     typed("refresh-state", &[], "refresh-state --next-action on"),
     typed("quota.set", &[], QUOTA),
     typed("quota.spend-slot", &[QUOTA, TODO, NEXT, PROGRESS], "quota spend-slot --slots 1 --todo-id T1"),

@@ -1,7 +1,8 @@
 //! One event as a short sentence.
 
 use loopx::event::{
-    Allowance, ClockDirection, ClockJumped, Continuation, Event, GateOutcome, GoalChange, TodoChange,
+    Allowance, ClockDirection, ClockJumped, Continuation, Event, GateOutcome, GoalChange,
+    TodoChange,
 };
 use loopx::project::escape::terminal;
 use loopx::text::Text;
