@@ -242,11 +242,15 @@ fn a_jump_ahead_gives_no_slot_back_and_ends_no_lease_and_holds_neither_longer() 
     assert!(expired(&machine), "after 45 minutes that have passed");
     machine.stored(r#"{"command":"next"}"#);
     let close = r#"{"proof":[{"kind":"note","summary":"seen"}],"no_follow_up":"z"}"#;
+    machine.pass(5 * MINUTE);
+    machine.ahead(YEAR);
     machine.stored(&format!(r#"{{"command":"done","todo":"T1","close":{close}}}"#));
     let spent = |machine: &Machine| {
         let seen = machine.ledger.present(machine.clock.get());
         seen.quotas.values().next().unwrap().spent_slots(machine.clock.get())
     };
+    let total = machine.ledger.state().quotas.values().next().unwrap().total;
+    assert_eq!((total.slots, total.wall_ms), (1, 50 * MINUTE), "the time that has passed is charged");
     machine.pass(30 * MINUTE);
     machine.ahead(YEAR);
     assert_eq!(spent(&machine), 1);

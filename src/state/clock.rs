@@ -6,7 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{At, Fold, State};
+use super::{At, Fold, Quota, State};
 use crate::event::{ClockDirection, ClockJumped};
 use crate::id::Seq;
 use crate::limits::CLOCK_JUMP_MS;
@@ -68,7 +68,7 @@ impl State {
         Ok(())
     }
 
-    /// Moves what is bounded in time `ms` on: leases, slots that are kept, spends. What is due at an instant of the
+    /// Moves what is measured in time `ms` on: leases, turns, slots that are kept, spends. What is due at an instant of the
     /// calendar stays where it is.
     pub fn prolong(&mut self, ms: u64) {
         let claims = self.todos.values_mut().filter_map(|todo| todo.claim.as_mut());
@@ -76,11 +76,21 @@ impl State {
         for lease in claims.chain(held).filter_map(|claim| claim.lease.as_mut()) {
             lease.until = lease.until.plus_ms(ms);
         }
-        for pay_by in self.turns.values_mut().filter_map(|turn| turn.pay_by.as_mut()) {
-            *pay_by = pay_by.plus_ms(ms);
+        for turn in self.turns.values_mut() {
+            turn.since = turn.since.plus_ms(ms);
+            turn.pay_by = turn.pay_by.map(|pay_by| pay_by.plus_ms(ms));
         }
         for quota in self.quotas.values_mut() {
             quota.prolong(ms);
+        }
+    }
+}
+
+impl Quota {
+    /// Lets every spend count for `ms` longer: as much of ledger time did not pass.
+    fn prolong(&mut self, ms: u64) {
+        for group in &mut self.groups {
+            (group.first_ts, group.ts) = (group.first_ts.plus_ms(ms), group.ts.plus_ms(ms));
         }
     }
 }

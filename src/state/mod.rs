@@ -39,7 +39,7 @@ use crate::id::{
 use crate::time::Timestamp;
 
 /// Names this reducer. A snapshot taken by another one is not used. Changes whenever [`State`] or a transition does.
-pub const REDUCER: &str = "loopx-reducer/9";
+pub const REDUCER: &str = "loopx-reducer/10";
 
 /// Where an event stands: the envelope of its record, as far as a transition may see it.
 #[derive(Debug, Clone, PartialEq, Eq)]

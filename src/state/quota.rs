@@ -258,13 +258,6 @@ impl Quota {
             near
         });
     }
-
-    /// Lets every spend count for `ms` longer: as much of ledger time did not pass.
-    pub(super) fn prolong(&mut self, ms: u64) {
-        for group in &mut self.groups {
-            (group.first_ts, group.ts) = (group.first_ts.plus_ms(ms), group.ts.plus_ms(ms));
-        }
-    }
 }
 
 impl State {

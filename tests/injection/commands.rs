@@ -94,6 +94,7 @@ pub const COMMANDS: &[Typed] = &[
     typed("refresh-state", &[], "refresh-state --next-action on"),
     typed("quota.set", &[], QUOTA),
     typed("quota.spend-slot", &[QUOTA, TODO, NEXT, PROGRESS], "quota spend-slot --slots 1 --todo-id T1"),
+    typed("quota.budget", &[], "quota budget --tokens 9 --why enough"),
     typed("quota.void-slot", &[TODO, NEXT, DONE], "quota void-slot 5 --why test"),
     typed("lineage.metric", &[], METRIC),
     typed("lineage.dataset", &[], "lineage dataset wine --file proof.txt --rows 9 --split dev --title wines"),

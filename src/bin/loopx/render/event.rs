@@ -1,7 +1,7 @@
 //! One event as a short sentence.
 
 use loopx::event::{
-    Allowance, ClockDirection, ClockJumped, Continuation, Event, GateOutcome, GoalChange,
+    Allowance, ClockDirection, ClockJumped, Continuation, Event, GateOutcome, GoalChange, LedgerRecovered,
     TodoChange,
 };
 use loopx::project::escape::terminal;
@@ -22,13 +22,7 @@ fn list<T: ToString>(ids: &[T]) -> String {
 pub fn sentence(event: &Event) -> String {
     match event {
         Event::LedgerCreated(e) => format!("ledger {} created by {}", e.ledger, terminal(e.program.as_str())),
-        Event::LedgerRecovered(e) => {
-            format!(
-                "recovered: {} torn bytes moved to quarantine/{}",
-                e.cut_bytes,
-                terminal(e.quarantine.as_str())
-            )
-        }
+        Event::LedgerRecovered(e) => recovered(e),
         Event::ClockJumped(e) => clock(e),
         Event::LedgerSealed(e) => format!("segment {} sealed", e.segment),
         Event::AgentRegistered(e) => format!("agent {} registered", e.agent),
@@ -89,6 +83,11 @@ pub fn sentence(event: &Event) -> String {
         | Event::TrialEnded(_)
         | Event::PromotionRecorded(_) => lineage(event),
     }
+}
+
+fn recovered(tail: &LedgerRecovered) -> String {
+    let (bytes, name) = (tail.cut_bytes, terminal(tail.quarantine.as_str()));
+    format!("recovered: {bytes} torn bytes moved to quarantine/{name}")
 }
 
 fn clock(jump: &ClockJumped) -> String {
