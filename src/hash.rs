@@ -38,7 +38,8 @@ impl Hash {
     /// The digest of a request, in its canonical JSON form.
     #[must_use]
     pub fn request(canonical: &[u8]) -> Self {
-        Self::under(&hash_derive_key_context(REQUEST_CONTEXT), canonical)
+        static KEY: LazyLock<ContextKey> = LazyLock::new(|| hash_derive_key_context(REQUEST_CONTEXT));
+        Self::under(&KEY, canonical)
     }
 
     /// The digest of a folded state, in its canonical JSON form.

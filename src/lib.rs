@@ -17,6 +17,7 @@ pub mod project;
 pub mod record;
 pub mod scope;
 pub mod scratch;
+pub mod secret;
 pub mod snapshot;
 mod spelling;
 pub mod state;

@@ -55,49 +55,26 @@ impl Timestamp {
     /// Reads the fixed form, and nothing else.
     #[must_use]
     pub fn parse_fixed(text: &[u8]) -> Option<Self> {
-        let [
-            y1,
-            y2,
-            y3,
-            y4,
-            b'-',
-            mo1,
-            mo2,
-            b'-',
-            d1,
-            d2,
-            b'T',
-            h1,
-            h2,
-            b':',
-            mi1,
-            mi2,
-            b':',
-            s1,
-            s2,
-            b'.',
-            fraction @ ..,
-            b'Z',
-        ] = text
-        else {
-            return None;
+        const FORM: &[u8; TIMESTAMP_BYTES] = b"0000-00-00T00:00:00.000000Z";
+        let text: &[u8; TIMESTAMP_BYTES] = text.try_into().ok()?;
+        // No branch a byte: every record that is read has one of these.
+        let fits = |(byte, form): (&u8, &u8)| {
+            if *form == b'0' { byte.wrapping_sub(b'0') < 10 } else { byte == form }
         };
-        if fraction.len() != 6 {
+        if !text.iter().zip(FORM).fold(true, |all, pair| all & fits(pair)) {
             return None;
         }
-        let date = NaiveDate::from_ymd_opt(
-            i32::try_from(number(&[*y1, *y2, *y3, *y4])?).ok()?,
-            number(&[*mo1, *mo2])?,
-            number(&[*d1, *d2])?,
-        )?;
-        let instant = date.and_hms_micro_opt(
-            number(&[*h1, *h2])?,
-            number(&[*mi1, *mi2])?,
-            number(&[*s1, *s2])?,
-            number(fraction)?,
-        )?;
-        let micros = instant.and_utc().timestamp_micros();
-        (Self::MIN.0..=Self::MAX.0).contains(&micros).then_some(Self(micros))
+        let number = |from: usize, to: usize| {
+            let digits = text.get(from..to).unwrap_or_default();
+            digits.iter().fold(0_i64, |sum, digit| sum * 10 + i64::from(digit - b'0'))
+        };
+        let days = days_since_epoch(number(0, 4), number(5, 7), number(8, 10))?;
+        let (hours, minutes, seconds) = (number(11, 13), number(14, 16), number(17, 19));
+        if hours > 23 || minutes > 59 || seconds > 59 {
+            return None;
+        }
+        let seconds = ((days * 24 + hours) * 60 + minutes) * 60 + seconds;
+        Some(Self(seconds * 1_000_000 + number(20, 26)))
     }
 
     /// Reads what a person types: the fixed form, RFC 3339 with any offset, `2026-12-03 18:00[:30]`, or a date, in UTC.
@@ -122,10 +99,22 @@ impl Timestamp {
     }
 }
 
-fn number(digits: &[u8]) -> Option<u32> {
-    digits
-        .iter()
-        .try_fold(0_u32, |sum, digit| digit.is_ascii_digit().then(|| sum * 10 + u32::from(digit - b'0')))
+/// Days from 1970-01-01 to a date of the years 1970 to 9999; `None` if there is no such date.
+fn days_since_epoch(year: i64, month: i64, day: i64) -> Option<i64> {
+    let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    let length = match month {
+        2 => 28 + i64::from(leap),
+        4 | 6 | 9 | 11 => 30,
+        1..=12 => 31,
+        _ => return None,
+    };
+    if year < 1970 || !(1..=length).contains(&day) {
+        return None;
+    }
+    // Years that begin in March end with their leap day.
+    let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
+    let leap_days = year / 4 - year / 100 + year / 400;
+    Some(year * 365 + leap_days + (153 * month + 2) / 5 + day - 1 - 719_468)
 }
 
 impl fmt::Display for Timestamp {
@@ -231,6 +220,49 @@ mod tests {
         {
             assert_eq!(Timestamp::parse_fixed(bad.as_bytes()), None, "{bad}");
         }
+    }
+
+    proptest! {
+        #[test]
+        fn the_fixed_form_is_read_as_the_calendar_has_it(
+            year in 1960_i32..10_000,
+            (month, day) in (0_u32..14, 0_u32..33),
+            (hour, minute, second) in (0_u32..25, 0_u32..62, 0_u32..62),
+            micros in 0_u32..1_000_000,
+        ) {
+            let text = format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{micros:06}Z");
+            let calendar = NaiveDate::from_ymd_opt(year, month, day)
+                .and_then(|date| date.and_hms_micro_opt(hour, minute, second, micros))
+                .map(|instant| instant.and_utc().timestamp_micros())
+                .filter(|micros| *micros >= 0);
+            prop_assert_eq!(Timestamp::parse_fixed(text.as_bytes()).map(Timestamp::as_micros), calendar);
+        }
+
+        #[test]
+        fn one_other_byte_makes_another_instant_or_none(at in 0_usize..27, byte: u8) {
+            let text = *b"2026-12-01T12:34:56.789012Z";
+            let mut other = text;
+            other[at] = byte;
+            let (before, after) = (Timestamp::parse_fixed(&text), Timestamp::parse_fixed(&other));
+            prop_assert_eq!(before == after, text == other);
+            if let Some(after) = after {
+                prop_assert_eq!(after.to_string().into_bytes(), other.to_vec());
+            }
+        }
+    }
+
+    #[test]
+    fn every_day_of_every_year_is_the_day_after_the_one_before() {
+        let mut days = -1;
+        for year in 1970..10_000 {
+            for (month, day) in (1..=12).flat_map(|month| (1..=31).map(move |day| (month, day))) {
+                if let Some(found) = days_since_epoch(year, month, day) {
+                    days += 1;
+                    assert_eq!(found, days, "{year}-{month}-{day}");
+                }
+            }
+        }
+        assert_eq!(days, Timestamp::MAX.as_micros() / 86_400_000_000);
     }
 
     #[test]

@@ -247,6 +247,7 @@ macro_rules! scripts {
 
 scripts! {
     monitors
+    boundary
     newcomer
     by_hand
     gates

@@ -10,7 +10,7 @@ use loopx::ledger::Ledger;
 use loopx::snapshot;
 
 /// Turns, so that there are a few runs of the index and a snapshot that is kept.
-const TURNS: usize = 1_400;
+const TURNS: usize = 1_500;
 
 /// Answers that are compared.
 const ALL: usize = 10;
@@ -28,8 +28,12 @@ fn worked() -> tempfile::TempDir {
         ));
     }
     lines.push_str("{\"command\":\"todo.add\",\"title\":\"open\"}\n{\"command\":\"gate.open\",\"question\":\"q\",\"blocks_all\":true}\n");
-    let said = feed(dir.path(), &["append", "--stdin"], &lines);
-    assert_eq!(said.code, Some(0), "{}", said.err);
+    // In portions: a snapshot and a run of the index are written once a batch.
+    let lines: Vec<&str> = lines.split_inclusive('\n').collect();
+    for portion in lines.chunks(100) {
+        let said = feed(dir.path(), &["append", "--stdin"], &portion.concat());
+        assert_eq!(said.code, Some(0), "{}", said.err);
+    }
     dir
 }
 

@@ -28,6 +28,7 @@ fn examples() -> Vec<(&'static str, Value)> {
         ("ledger.recovered", json!({"cut_bytes":17,"offset_bytes":900,"quarantine":"tail-1","segment":1})),
         ("ledger.clock_jumped", json!({"by_ms":86_400_000,"clock":early,"direction":"back"})),
         ("ledger.sealed", json!({"segment":1})),
+        ("secret.allowed", json!({"kind":"a private key","place":"title","why":"an example"})),
         ("agent.registered", json!({"agent":"a","capabilities":["gpu"]})),
         ("agent.changed", json!({"agent":"a","capabilities":["gpu"],"granted":["prod"],"why":"built"})),
         ("agent.retired", json!({"agent":"a","why":"gone"})),

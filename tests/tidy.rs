@@ -16,6 +16,7 @@ const FLOORS: &[(&str, &[&str])] = &[
     ("decimal", &["id", "spelling"]),
     ("scope", &["id", "limits", "spelling"]),
     ("json", &["limits"]),
+    ("secret", &[]),
     // Floor 1: record. It knows no event.
     ("record", &["hash", "id", "limits", "time"]),
     // Floor 2: event. It knows no record.
@@ -23,7 +24,7 @@ const FLOORS: &[(&str, &[&str])] = &[
     // Floor 3: state.
     ("state", &["event", "hash", "id", "limits", "scope", "text", "time"]),
     // Floor 4: pure readers of state.
-    ("decide", &["decimal", "event", "hash", "id", "limits", "scope", "state", "text", "time"]),
+    ("decide", &["decimal", "event", "hash", "id", "limits", "scope", "secret", "state", "text", "time"]),
     ("project", &["decide", "decimal", "event", "hash", "id", "ledger", "scope", "state", "text", "time"]),
     // Side column: I/O. A log knows records, not events.
     ("scratch", &[]),
@@ -39,7 +40,7 @@ const FLOORS: &[(&str, &[&str])] = &[
         ],
     ),
     // Floor 6: use cases.
-    ("app", &["decide", "hash", "id", "ledger", "limits", "log", "scratch"]),
+    ("app", &["decide", "hash", "id", "ledger", "limits", "log", "scratch", "secret", "text"]),
 ];
 
 /// The spine does no I/O and reads no clock, environment or random source.

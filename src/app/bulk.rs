@@ -7,6 +7,7 @@ use crate::decide::{Caller, Command};
 use crate::id::{AgentId, GoalId, OwnerId, RequestId, SessionId};
 use crate::ledger::Submission;
 use crate::limits::RECORD_MAX_BYTES;
+use crate::text::Text;
 
 /// A line that is no request.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -26,7 +27,7 @@ pub enum BadLine {
     },
 }
 
-/// Reads one line. `request`, `agent`, `as`, `session` and `goal` stand beside the command's own fields and take
+/// Reads one line. `request`, `agent_id`, `as`, `session`, `goal_id` and `allow_secret` stand beside the command's own fields and take
 /// precedence over `caller`.
 ///
 /// # Errors
@@ -45,6 +46,7 @@ pub fn parse(line: &[u8], caller: &Caller) -> Result<Submission, BadLine> {
         session: take::<SessionId>(&mut fields, "session")?.or_else(|| caller.session.clone()),
         goal: take::<GoalId>(&mut fields, "goal_id")?.or_else(|| caller.goal.clone()),
         capabilities: caller.capabilities.clone(),
+        allow_secret: take::<Text>(&mut fields, "allow_secret")?.or_else(|| caller.allow_secret.clone()),
     };
     let command: Command =
         serde_json::from_value(Value::Object(fields)).map_err(|error| malformed(error.to_string()))?;

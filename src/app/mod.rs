@@ -7,8 +7,9 @@ pub mod place;
 
 use std::path::Path;
 
+use crate::decide::Refusal;
 use crate::decide::command::CheckResult;
-use crate::ledger::{Answer, Env, Ledger, LedgerError, Submission, SubmitError};
+use crate::ledger::{Answer, Batch, Env, Ledger, LedgerError, Submission, SubmitError};
 use crate::log::{FileLog, FileSystems, LogError, Wait};
 
 pub use check::CheckRunner;
@@ -38,17 +39,18 @@ pub fn submit(
     ledger.submit(&host.env, &host.wait, &submission)
 }
 
-/// As [`submit`], without waiting for the disk: [`Ledger::make_durable`] has to follow before anyone is told.
-///
-/// # Errors
-/// [`SubmitError`].
-pub fn append(
-    ledger: &mut Ledger,
-    host: &Host<'_>,
-    mut submission: Submission,
-) -> Result<Answer, SubmitError> {
-    attach_check(ledger, host, &mut submission)?;
-    ledger.append(&host.env, &host.wait, &submission)
+/// Submits the first of these requests, and as many after it as one transaction takes, without waiting for the disk:
+/// [`Ledger::make_durable`] has to follow before anyone is told. A check is run outside the lock, so a request that closes
+/// a todo that has one is the first of its batch.
+pub fn append_many(ledger: &mut Ledger, host: &Host<'_>, submissions: &mut [Submission]) -> Batch {
+    let attached = submissions.first_mut().map(|first| attach_check(ledger, host, first));
+    if let Some(Err(error)) = attached {
+        return Batch { failure: Some(error), ..Batch::default() };
+    }
+    ledger.append_many(&host.env, &host.wait, submissions, &|state, submission| {
+        let closed = submission.command.close().and_then(|(todo, _)| state.todos.get(&todo));
+        closed.is_some_and(|todo| !todo.spec.check.is_empty())
+    })
 }
 
 fn attach_check(
@@ -69,6 +71,12 @@ fn attach_check(
     let Some(root) = ledger.root().map(Path::to_owned) else { return Ok(()) };
     FileLog::open(&root)?.check_writable()?;
     let outcome = host.checks.run(&argv, root.parent().unwrap_or(&root));
+    if submission.caller.allow_secret.is_none()
+        && let Some(kind) = secret_in(&outcome.output)
+    {
+        let place = "output of the check".to_owned();
+        return Err(Refusal::SecretFound { place, kind }.into());
+    }
     let digest = blob::put(&root, &outcome.output)?;
     let bytes = u64::try_from(outcome.output.len()).unwrap_or(u64::MAX);
     let result = CheckResult { argv, exit: outcome.exit, digest, bytes, tail: outcome.tail() };
@@ -78,12 +86,49 @@ fn attach_check(
     Ok(())
 }
 
-/// Copies a file into the blob store of a ledger that can be read and written.
+/// What the content looks like, if it is text with a secret in it.
+fn secret_in(content: &[u8]) -> Option<crate::secret::Kind> {
+    std::str::from_utf8(content).ok().and_then(crate::secret::find).map(|(kind, _)| kind)
+}
+
+/// A file that is not kept.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum KeepError {
+    /// It holds what looks like a secret.
+    #[error("{name} holds what looks like {kind}; --allow-secret WHY keeps it all the same")]
+    Secret {
+        /// Its name.
+        name: String,
+        /// What it looks like.
+        kind: crate::secret::Kind,
+    },
+    /// It or the ledger could not be read or written.
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
+}
+
+impl From<LogError> for KeepError {
+    fn from(error: LogError) -> Self {
+        Self::Ledger(error.into())
+    }
+}
+
+/// Copies a file into the blob store of a ledger that can be read and written. Text in it that looks like a secret is
+/// refused unless it is allowed.
 ///
 /// # Errors
-/// [`LogError`], naming the file.
-pub fn keep_file(root: &Path, file: &Path) -> Result<(crate::hash::Hash, u64), LedgerError> {
+/// [`KeepError`], naming the file.
+pub fn keep_file(
+    root: &Path,
+    file: &Path,
+    allow_secret: bool,
+) -> Result<(crate::hash::Hash, u64), KeepError> {
     let content = blob::read_bounded(file)?;
+    if let Some(kind) = secret_in(&content).filter(|_| !allow_secret) {
+        let name = file.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        return Err(KeepError::Secret { name, kind });
+    }
     // A blob that no record could name is not left behind.
     Ledger::open(root)?;
     FileLog::open(root)?.check_writable()?;

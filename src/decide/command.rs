@@ -787,6 +787,20 @@ impl Command {
         }
     }
 
+    /// Whether content is kept beside the log for it.
+    #[must_use]
+    pub fn keeps_content(&self) -> bool {
+        let kept = |evidence: &NewEvidence| evidence.bytes.is_some();
+        match self {
+            Self::EvidenceAdd(c) => kept(&c.evidence),
+            Self::LineageDataset(c) => c.bytes.is_some(),
+            Self::LineagePromote(c) => c.bytes.is_some(),
+            other => {
+                other.close().is_some_and(|(_, close)| close.proof.iter().any(kept) || close.check.is_some())
+            }
+        }
+    }
+
     /// The close that this command asks for, if it asks for one.
     #[must_use]
     pub fn close(&self) -> Option<(TodoId, &Close)> {
@@ -826,4 +840,7 @@ pub struct Caller {
     /// Capabilities present now, beside the registered ones.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub capabilities: Vec<CapabilityId>,
+    /// Why what looks like a secret is none, or may be recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub allow_secret: Option<Text>,
 }

@@ -1,5 +1,6 @@
 //! Deciding: a command against the state gives the events to append, or a refusal. Pure: no I/O, no clock.
 
+mod boundary;
 mod close;
 pub mod command;
 pub mod decision;
@@ -67,6 +68,10 @@ pub struct Context<'a> {
 /// # Errors
 /// [`Refusal`]: nothing may be appended.
 pub fn decide(context: &Context<'_>, command: &Command) -> Result<Decided, Refusal> {
+    boundary::passed(context.caller, command, || dispatch(context, command))
+}
+
+fn dispatch(context: &Context<'_>, command: &Command) -> Result<Decided, Refusal> {
     match command {
         Command::AgentRegister(c) => people::agent_register(context, c),
         Command::AgentUpdate(c) => people::agent_update(context, c),

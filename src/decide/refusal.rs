@@ -381,6 +381,14 @@ pub enum Refusal {
         /// The record named.
         spend: Seq,
     },
+    /// Something looks like a secret, and would be kept for ever.
+    #[error("{place} looks like {kind}; --allow-secret WHY records it all the same")]
+    SecretFound {
+        /// Where it stands.
+        place: String,
+        /// What it looks like.
+        kind: crate::secret::Kind,
+    },
     /// A budget is used up.
     #[error("{whose} has used {used} of {limit} {what}")]
     BudgetUsedUp {
@@ -481,6 +489,7 @@ impl Refusal {
             Self::OutOfRange { .. } => "out_of_range",
             Self::NotLeased { .. } => "lease.none",
             Self::SpendNotFound { .. } => "quota.no_such_spend",
+            Self::SecretFound { .. } => "secret.found",
             Self::BudgetUsedUp { .. } => "quota.budget_used_up",
             Self::NotAMonitor { .. } => "monitor.none",
             Self::MonitorNotDue { .. } => "monitor.not_due",

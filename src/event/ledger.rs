@@ -73,6 +73,18 @@ pub struct AgentRegistered {
     pub capabilities: Vec<CapabilityId>,
 }
 
+/// `secret.allowed`: something that looks like a secret is recorded in this record on purpose.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SecretAllowed {
+    /// What it looks like.
+    pub kind: String,
+    /// Where it stands in the request.
+    pub place: String,
+    /// Why it may be recorded.
+    pub why: Text,
+}
+
 /// `agent.changed`: what a peer can do, as it is from here on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

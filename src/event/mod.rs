@@ -73,6 +73,8 @@ events! {
     "ledger.clock_jumped" => ClockJumped,
     /// The last event of a segment.
     "ledger.sealed" => LedgerSealed,
+    /// What looks like a secret was recorded on purpose.
+    "secret.allowed" => SecretAllowed,
     /// A peer joined.
     "agent.registered" => AgentRegistered,
     /// What a peer can do changed.

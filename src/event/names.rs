@@ -42,7 +42,8 @@ impl Event {
             Self::LedgerCreated(_)
             | Self::LedgerRecovered(_)
             | Self::ClockJumped(_)
-            | Self::LedgerSealed(_) => {}
+            | Self::LedgerSealed(_)
+            | Self::SecretAllowed(_) => {}
             Self::AgentRegistered(e) => names.one(&e.agent),
             Self::AgentChanged(e) => names.one(&e.agent),
             Self::AgentRetired(e) => names.one(&e.agent),

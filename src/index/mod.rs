@@ -95,14 +95,17 @@ impl Index {
         self.runs.last().map_or(Cursor::START, |run| run.span().end)
     }
 
-    /// The places of the records that a key occurs in, or another key of the same digest: the record itself tells. Up to
-    /// [`Index::covered`], oldest first. `None` if a run turns out not to hold: the log has to be read.
+    /// The places of the records that one of these keys occurs in, or another key of the same digest: the record itself
+    /// tells. Up to [`Index::covered`], in the order of the runs. `None` if a run turns out not to hold: the log has to be
+    /// read.
     #[must_use]
-    pub fn find(&self, key: &str) -> Option<Vec<Place>> {
+    pub fn find<'k>(&self, keys: impl IntoIterator<Item = &'k str>) -> Option<Vec<Place>> {
+        let mut digests: Vec<u64> = keys.into_iter().map(digest).collect();
+        digests.sort_unstable();
+        digests.dedup();
         let mut places = Vec::new();
-        let digest = digest(key);
         for run in &self.runs {
-            places.extend(run.find(digest)?);
+            places.extend(run.find(&digests)?);
         }
         Some(places)
     }
@@ -228,11 +231,23 @@ mod tests {
         let again = Index::open(dir.path());
         for key in 0..50 {
             let want = Some(places(key, 7_000));
-            assert_eq!(index.find(&format!("k{key}")), want);
-            assert_eq!(again.find(&format!("k{key}")), want);
+            assert_eq!(index.find([format!("k{key}").as_str()]), want);
+            assert_eq!(again.find([format!("k{key}").as_str()]), want);
         }
+        let all: Vec<String> = (0..50).map(|key| format!("k{key}")).collect();
+        let mut found = index.find(all.iter().map(String::as_str)).unwrap();
+        found.sort_unstable();
+        assert_eq!(
+            found,
+            (0..50)
+                .flat_map(|key| places(key, 7_000))
+                .collect::<std::collections::BTreeSet<_>>()
+                .into_iter()
+                .collect::<Vec<_>>(),
+            "many keys at once"
+        );
         assert_eq!(again.covered(), after(7_000));
-        assert_eq!(index.find("absent").unwrap(), []);
+        assert_eq!(index.find(["absent"]).unwrap(), []);
         assert!(fs::read_dir(dir.path().join("idx")).unwrap().count() < 16, "runs are merged");
     }
 
@@ -251,7 +266,7 @@ mod tests {
             fs::copy(entry.path(), dir.path().join("idx").join(entry.file_name())).unwrap();
         }
         let index = Index::open(dir.path());
-        assert_eq!((index.find("k3").unwrap(), index.covered()), (places(3, 700), after(800)));
+        assert_eq!((index.find(["k3"]).unwrap(), index.covered()), (places(3, 700), after(800)));
     }
 
     #[test]
@@ -261,7 +276,7 @@ mod tests {
         fs::remove_file(dir.path().join("idx").join(run::name(Seq(201), Seq(300)))).unwrap();
         let index = Index::open(dir.path());
         assert_eq!(index.covered(), after(200));
-        assert_eq!(index.find("k3").unwrap(), places(3, 200));
+        assert_eq!(index.find(["k3"]).unwrap(), places(3, 200));
     }
 
     #[test]
@@ -289,7 +304,7 @@ mod tests {
             fs::write(&path, &bytes).unwrap();
             let index = Index::open(dir.path());
             for key in 0..50 {
-                if let Some(found) = index.find(&format!("k{key}")) {
+                if let Some(found) = index.find([format!("k{key}").as_str()]) {
                     prop_assert_eq!(found, places(key, index.covered().seq.0));
                 }
             }

@@ -202,15 +202,23 @@ impl Run {
         runs.ilog2() / 3
     }
 
-    /// The places of a key; `None` if a block does not hold.
-    pub(super) fn find(&self, key: u64) -> Option<Vec<Place>> {
+    /// The places of these keys, given in order; `None` if a block does not hold. A block that several keys lie in is read
+    /// and checked once.
+    pub(super) fn find(&self, keys: &[u64]) -> Option<Vec<Place>> {
         let mut places = Vec::new();
-        // The block before the first fence of a larger key may end with this one.
-        let mut at = self.fences.partition_point(|fence| fence.key < key).saturating_sub(1);
-        while self.fences.get(at).is_some_and(|fence| fence.key <= key) {
-            let block = self.block(at)?;
-            places.extend(block.into_iter().filter(|entry| entry.key == key).map(|entry| entry.place));
-            at += 1;
+        let mut held: (usize, Vec<Entry>) = (usize::MAX, Vec::new());
+        for key in keys.iter().copied() {
+            // The block before the first fence of a larger key may end with this one.
+            let mut at = self.fences.partition_point(|fence| fence.key < key).saturating_sub(1);
+            while self.fences.get(at).is_some_and(|fence| fence.key <= key) {
+                if held.0 != at {
+                    held = (at, self.block(at)?);
+                }
+                let from = held.1.partition_point(|entry| entry.key < key);
+                let found = held.1.iter().skip(from).take_while(|entry| entry.key == key);
+                places.extend(found.map(|entry| entry.place));
+                at += 1;
+            }
         }
         Some(places)
     }

@@ -2,11 +2,13 @@
 //!
 //! Live and replay are one path: [`Ledger::refresh`] folds whatever the log holds after the cursor.
 
+mod batch;
 mod clock;
 mod fold;
 mod lookup;
 mod names;
 mod submit;
+mod tip;
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -14,12 +16,13 @@ use std::sync::Arc;
 
 use ulid::Ulid;
 
+pub use batch::{BATCH_MS, BATCH_REQUESTS, Batch, Reply};
 use clock::Pace;
 pub use clock::{ClockNotice, Uptime, UptimeSource};
 pub use fold::{Entry, LedgerError};
 use names::Names;
 pub use names::Past;
-pub use submit::{Answer, Committed, Receipt, Submission, SubmitError};
+pub use submit::{Answer, Committed, Landed, Receipt, Submission, SubmitError};
 
 use crate::event::{ClockJumped, Event, LedgerCreated, codec};
 use crate::hash::Hash;

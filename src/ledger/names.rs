@@ -126,9 +126,9 @@ impl Names {
     }
 
     fn find(&self, wanted: &BTreeSet<String>) -> Option<BTreeSet<Place>> {
-        let mut places = BTreeSet::new();
+        let found = self.index.as_ref()?.find(wanted.iter().map(String::as_str))?;
+        let mut places = BTreeSet::from_iter(found);
         for key in wanted {
-            places.extend(self.index.as_ref()?.find(key)?);
             let (first, last) = index::Entry::bounds(key);
             places.extend(self.later.range(first..=last).map(|entry| entry.place));
         }

@@ -4,17 +4,14 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use super::names::Names;
-use super::{Entry, Env, Ledger, LedgerError, fold};
-use crate::decide::{self, Caller, Command, Context, Decided, Decision, History, Refusal};
-use crate::event::{ClockJumped, Event, LedgerRecovered, LedgerSealed, codec};
+use super::tip::{Held, Tip};
+use super::{Entry, Env, Ledger, LedgerError};
+use crate::decide::{Caller, Command, Decided, Decision, History, Refusal};
+use crate::event::Event;
 use crate::hash::Hash;
-use crate::id::{Actor, RequestId, Seq};
-use crate::log::{AppendError, Cursor, LogError, Recovered, Transaction, Visit, Wait};
-use crate::record::{Draft, frame::seal_request};
+use crate::id::{RequestId, Seq};
+use crate::log::{Cursor, LogError, Wait};
 use crate::state::{At, State};
-use crate::text::Text;
-use crate::time::Timestamp;
 
 /// A request to change something.
 #[derive(Debug, Clone)]
@@ -64,6 +61,24 @@ pub struct Committed {
     pub events: Vec<Event>,
     /// The state just after it.
     pub state: Arc<State>,
+}
+
+impl Committed {
+    fn of(landed: Landed, state: Arc<State>) -> Self {
+        let Landed { receipt, at, events } = landed;
+        Self { receipt, at, events, state }
+    }
+}
+
+/// A request that landed, without the state after it: of these one may hold many.
+#[derive(Debug, Clone)]
+pub struct Landed {
+    /// Where.
+    pub receipt: Receipt,
+    /// Its envelope.
+    pub at: At,
+    /// What happened.
+    pub events: Vec<Event>,
 }
 
 /// What a request came to.
@@ -160,8 +175,7 @@ impl Ledger {
         match outcome {
             Ok(Outcome::Stored { committed, settled }) => {
                 if !settled {
-                    self.forgotten = self.tip();
-                    self.forget();
+                    self.mistrust();
                     // What cannot be folded now is said to whoever asks next.
                     drop(self.refresh());
                 }
@@ -173,13 +187,17 @@ impl Ledger {
             // A rule said no: nothing was touched, and the next request need not fold from genesis.
             Err(refused @ SubmitError::Refused(_)) => Err(refused),
             Err(error) => {
-                // The state may be ahead of the log, or partly changed: it is folded anew when it is needed. What earlier
-                // requests appended still waits to be made durable.
-                self.forgotten = self.tip();
-                self.forget();
+                self.mistrust();
                 Err(error)
             }
         }
+    }
+
+    /// The state may be ahead of the log, or partly changed: it is folded anew when it is needed. What earlier requests
+    /// appended still waits to be made durable.
+    pub(super) fn mistrust(&mut self) {
+        self.forgotten = self.tip();
+        self.forget();
     }
 
     /// Waits until everything this ledger has folded or appended survives a loss of power.
@@ -216,46 +234,28 @@ impl Ledger {
 
     fn under_lock(&mut self, wait: &Wait<'_>, work: &mut Work<'_>) -> Result<Outcome, SubmitError> {
         let mut transaction = self.log.transaction(wait)?;
-        let (state, cursor, names) = (&mut self.state, &mut self.cursor, &mut self.names);
-        // A transaction begins by looking at the last record: if that is the one folded last, nothing is to be read.
-        if *cursor != transaction.head() {
-            let read = |from: &Cursor, visit: &mut Visit<'_>| transaction.read(from, visit);
-            let folded = Arc::make_mut(state);
-            let mut note = |before: &State, entry: &Entry<'_>, end: &Cursor| {
-                work.note(before, entry);
-                names.see(entry, end);
-            };
-            let (_, reached) = fold::catch_up(read, folded, *cursor, &mut note)?;
-            *cursor = reached;
-        }
-        // Ledger time is read once: what is decided and what is recorded stand at the same instant.
-        let clock = (work.env.now)();
-        let now = clock.max(state.now);
-        let mut tip = Tip { transaction: &mut *transaction, state, cursor, names, env: work.env, now };
-        tip.record_recovery()?;
+        let held = Held {
+            state: &mut self.state,
+            cursor: &mut self.cursor,
+            names: &mut self.names,
+            pace: &self.pace,
+            told: &mut self.told,
+            env: work.env,
+        };
+        let mut note = |before: &State, entry: &Entry<'_>| work.note(before, entry);
+        let mut tip = Tip::reach(&mut *transaction, held, &mut note)?;
         if let Some((request, known)) = work.known.take() {
             return Ok(Outcome::Known(request, known));
         }
-        let (jump, last) = (self.pace.jump(tip.state, clock), tip.state.now);
-        let after_jump = jump.as_ref().map(|jump| tip.after_jump(jump)).transpose()?;
-        let submission = work.submission;
-        let state = after_jump.as_ref().unwrap_or(tip.state);
-        let context = Context { state, history: &work.history, caller: &submission.caller, now };
-        let (actor, events) = match decide::decide(&context, &submission.command)? {
-            Decided::Append { actor, events } => (actor, events),
-            Decided::Already(seq) => return Ok(Outcome::Already(seq)),
-            Decided::Quiet(decision) => return Ok(Outcome::Quiet(decision)),
-        };
-        if let Some(jump) = &jump {
-            tip.append_system(RequestId::from_ulid((tip.env.ulid)()), vec![jump.clone().into()])?;
-        }
-        let request = submission.request.clone().unwrap_or_else(|| RequestId::from_ulid((work.env.ulid)()));
-        let committed = tip.append(actor, request, work.digest, events)?;
-        self.pace.settle(last, clock, jump.as_ref());
-        self.told = jump;
-        // The record is there, whatever comes of the seal: whoever comes next seals, or goes on with what was begun.
-        let settled = !tip.transaction.wants_seal() || tip.seal().is_ok();
-        Ok(Outcome::Stored { committed: Box::new(committed), settled })
+        Ok(match tip.decide(work.submission, &work.history)? {
+            Decided::Append { actor, events } => {
+                tip.record_jump()?;
+                let (landed, state) = tip.land(work.submission, work.digest, actor, events)?;
+                Outcome::Stored { committed: Box::new(Committed::of(landed, state)), settled: tip.settled }
+            }
+            Decided::Already(seq) => Outcome::Already(seq),
+            Decided::Quiet(decision) => Outcome::Quiet(decision),
+        })
     }
 }
 
@@ -289,89 +289,5 @@ impl Work<'_> {
         if let Some(spend) = self.submission.command.spend() {
             self.history.note_spend(entry.at.seq, &entry.events, spend);
         }
-    }
-}
-
-/// The end of the log, under the lock, with the state just there.
-struct Tip<'a, 'log> {
-    transaction: &'a mut (dyn Transaction + 'log),
-    state: &'a mut Arc<State>,
-    cursor: &'a mut Cursor,
-    names: &'a mut Names,
-    env: &'a Env<'a>,
-    /// Ledger time: never before the last record.
-    now: Timestamp,
-}
-
-impl Tip<'_, '_> {
-    /// Appends one record. The state takes it first: what it cannot take is never written.
-    fn append(
-        &mut self,
-        actor: Actor,
-        request: RequestId,
-        digest: Hash,
-        events: Vec<Event>,
-    ) -> Result<Committed, SubmitError> {
-        let at = At { seq: self.cursor.seq.next(), ts: self.now, actor };
-        let body = codec::encode(&events).map_err(|error| LedgerError::Event { seq: at.seq, error })?;
-        let draft = Draft {
-            seq: at.seq,
-            prev: self.cursor.hash,
-            dur: self.transaction.durable(),
-            ts: at.ts,
-            actor: &at.actor,
-            request: &request,
-            digest,
-            events: &body,
-        };
-        let mut line = Vec::with_capacity(body.len() + 512);
-        let hash = draft.write(&mut line).map_err(LedgerError::Frame)?;
-        Arc::make_mut(self.state).apply(&at, &events).map_err(LedgerError::from)?;
-        let prev = self.cursor.hash;
-        *self.cursor = self.transaction.append(self.cursor, &line).map_err(|error| match error {
-            AppendError::NotStored(error) => SubmitError::from(error),
-            AppendError::Unknown(error) => SubmitError::Unknown { request: request.clone(), error },
-            // The lock is held and the state was just caught up, so nobody can have come between.
-            AppendError::Conflict { .. } => LedgerError::Internal.into(),
-        })?;
-        self.names.note(prev, &request, &events, line.len(), self.cursor);
-        let receipt = Receipt { seq: at.seq, hash, request, duplicate: false };
-        Ok(Committed { receipt, at, events, state: Arc::clone(self.state) })
-    }
-
-    fn append_system(&mut self, request: RequestId, events: Vec<Event>) -> Result<(), SubmitError> {
-        let digest = Hash::request(request.as_str().as_bytes());
-        self.append(Actor::System, request, digest, events).map(|_| ())
-    }
-
-    /// The state with a jump of the clock on record: what a request is decided on, and nothing is written if it is refused.
-    fn after_jump(&self, jump: &ClockJumped) -> Result<State, SubmitError> {
-        let mut state = State::clone(self.state);
-        let at = At { seq: state.seq.next(), ts: self.now, actor: Actor::System };
-        state.apply(&at, &[jump.clone().into()]).map_err(LedgerError::from)?;
-        Ok(state)
-    }
-
-    /// What recovery moved aside is part of history: all of it in one record, so that none is forgotten between two.
-    fn record_recovery(&mut self) -> Result<(), SubmitError> {
-        let event = |recovered: &Recovered| {
-            let quarantine: Text = recovered.name.parse().map_err(|_| LedgerError::Internal)?;
-            let Recovered { bytes: cut_bytes, offset: offset_bytes, segment, .. } = *recovered;
-            Ok(LedgerRecovered { cut_bytes, offset_bytes, quarantine, segment }.into())
-        };
-        let events: Vec<Event> =
-            self.transaction.recovered().iter().map(event).collect::<Result<_, LedgerError>>()?;
-        if events.is_empty() {
-            return Ok(());
-        }
-        self.append_system(RequestId::from_ulid((self.env.ulid)()), events)
-    }
-
-    fn seal(&mut self) -> Result<(), SubmitError> {
-        let segment = self.cursor.segment;
-        let request = seal_request(segment).map_err(|_| LedgerError::Internal)?;
-        self.append_system(request, vec![LedgerSealed { segment }.into()])?;
-        self.transaction.rotate()?;
-        Ok(())
     }
 }

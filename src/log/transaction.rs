@@ -27,6 +27,8 @@ pub(super) struct FileTransaction<'s> {
     durable: Seq,
     recovered: Vec<Recovered>,
     holder: String,
+    /// Whether HEAD's append mark says less than `head`.
+    unmarked: bool,
 }
 
 /// The segment that is appended to.
@@ -61,10 +63,13 @@ impl<'s> FileTransaction<'s> {
                 durable,
                 recovered,
                 holder,
+                unmarked: false,
             });
         }
         let (cursor, active, durable, recovered) = put_right(store, wait)?;
-        let begun = Self { store, _lock: lock, head_file, active, head: cursor, durable, recovered, holder };
+        let (head, unmarked) = (cursor, false);
+        let begun =
+            Self { store, _lock: lock, head_file, active, head, durable, recovered, holder, unmarked };
         // A mark would let the next transaction start without a look at what is still to be recorded.
         if begun.recovered.is_empty() {
             begun.mark().map_err(|error| LogError::writing("write", &path, error))?;
@@ -149,8 +154,7 @@ impl Transaction for FileTransaction<'_> {
         self.active.length = length;
         self.active.sealed = record.seals(self.active.first);
         self.head = Cursor::at(&crate::record::Link::of(&record), self.active.first, length);
-        // A hint only: without it the next transaction reads the segment again.
-        drop(self.mark());
+        self.unmarked = true;
         Ok(self.head)
     }
 
@@ -161,6 +165,16 @@ impl Transaction for FileTransaction<'_> {
             self.active = Active { named: true, ..Active::open(self.store, self.head.seq.next(), false)? };
         }
         Ok(())
+    }
+}
+
+impl Drop for FileTransaction<'_> {
+    /// One mark for all that was appended, before the lock is released. A hint only: without it the next transaction
+    /// reads the segment again.
+    fn drop(&mut self) {
+        if self.unmarked {
+            drop(self.mark());
+        }
     }
 }
 

@@ -20,36 +20,42 @@ pub(super) fn is_actor(text: &[u8]) -> bool {
 
 pub(super) fn is_request(text: &[u8]) -> bool {
     text.first().is_some_and(u8::is_ascii_alphanumeric)
-        && text.iter().all(|b| {
-            b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-' | b':' | b'/' | b'@' | b'+' | b'=')
-        })
+        && text.iter().fold(true, |all, b| all & may_request(*b))
 }
 
-/// [`Hash::from_hex`] without a branch per digit: three digests a record are a good part of the cost of parsing it.
-fn unhex(digits: &[u8]) -> Option<Hash> {
-    const BAD: u8 = 0xff;
+/// Whether a request id may hold this byte, told without a branch: there are a few dozen of them in every record.
+fn may_request(byte: u8) -> bool {
     #[expect(clippy::indexing_slicing, reason = "evaluated by the compiler")]
-    const VALUES: [u8; 256] = {
-        let mut values = [BAD; 256];
-        let mut value = 0_u8;
-        while value < 16 {
-            let digit = if value < 10 { b'0' + value } else { b'a' + value - 10 };
-            values[digit as usize] = value;
-            value += 1;
+    const MAY: [bool; 256] = {
+        let mut may = [false; 256];
+        let mut byte = 0_u8;
+        while byte < 128 {
+            may[byte as usize] = byte.is_ascii_alphanumeric()
+                || matches!(byte, b'.' | b'_' | b'-' | b':' | b'/' | b'@' | b'+' | b'=');
+            byte += 1;
         }
-        values
+        may
     };
-    let value = |digit: u8| VALUES.get(usize::from(digit)).copied().unwrap_or(BAD);
+    MAY.get(usize::from(byte)).copied().unwrap_or(false)
+}
+
+/// [`Hash::from_hex`] without a branch per digit, in steps that the compiler turns into operations on many digits at
+/// once: three digests a record are a good part of the cost of parsing it.
+fn unhex(digits: &[u8]) -> Option<Hash> {
     let digits: &[u8; HEX_BYTES] = digits.try_into().ok()?;
-    let mut out = [0; 32];
-    let mut seen = 0;
-    for (byte, pair) in out.iter_mut().zip(digits.chunks_exact(2)) {
-        let [high, low] = *pair else { return None };
-        let (high, low) = (value(high), value(low));
-        seen |= high | low;
-        *byte = high << 4 | (low & 0xf);
+    let mut values = [0_u8; HEX_BYTES];
+    let mut bad = 0_u8;
+    for (value, digit) in values.iter_mut().zip(digits) {
+        let (decimal, letter) = (digit.wrapping_sub(b'0'), digit.wrapping_sub(b'a'));
+        *value = if decimal < 10 { decimal } else { letter.wrapping_add(10) };
+        bad |= u8::from((decimal >= 10) & (letter >= 6));
     }
-    (seen < 16).then_some(Hash(out))
+    let mut out = [0; 32];
+    for (byte, pair) in out.iter_mut().zip(values.chunks_exact(2)) {
+        let [high, low] = *pair else { return None };
+        *byte = high << 4 | low;
+    }
+    (bad == 0).then_some(Hash(out))
 }
 
 /// A line, and how far it has been read.
@@ -115,5 +121,36 @@ impl<'a> Lexer<'a> {
         let length = self.rest().iter().take(LONGEST + 1).position(|byte| *byte == b'"').ok_or(error)?;
         let text = self.bytes(length).filter(|text| accepts(text)).ok_or(error)?;
         std::str::from_utf8(text).map_err(|_| error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_byte_at_every_place_of_a_digest_is_told_as_the_plain_reader_tells_it() {
+        let text = Hash::blob(b"abc").to_hex().into_bytes();
+        for at in 0..HEX_BYTES {
+            for byte in 0..=255 {
+                let mut other = text.clone();
+                other[at] = byte;
+                assert_eq!(unhex(&other), Hash::from_hex(&other), "{byte} at {at}");
+            }
+        }
+        assert_eq!((unhex(&text[1..]), unhex(b"")), (None, None));
+    }
+
+    #[test]
+    fn every_byte_of_a_request_id_is_told_as_its_own_parser_tells_it() {
+        for byte in 0..=255_u8 {
+            let text = [b'a', byte, b'z'];
+            let parsed = std::str::from_utf8(&text).ok().map(str::parse::<crate::id::RequestId>);
+            assert_eq!(is_request(&text), parsed.is_some_and(|parsed| parsed.is_ok()), "{byte}");
+            let first = [byte, b'z'];
+            let parsed = std::str::from_utf8(&first).ok().map(str::parse::<crate::id::RequestId>);
+            assert_eq!(is_request(&first), parsed.is_some_and(|parsed| parsed.is_ok()), "{byte} first");
+        }
+        assert!(!is_request(b""));
     }
 }

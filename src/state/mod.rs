@@ -152,7 +152,7 @@ impl State {
     fn transition(&mut self, at: &At, event: &Event) -> Fold {
         match event {
             Event::LedgerCreated(e) => self.ledger_created(at, e),
-            Event::LedgerRecovered(_) | Event::LedgerSealed(_) => Ok(()),
+            Event::LedgerRecovered(_) | Event::LedgerSealed(_) | Event::SecretAllowed(_) => Ok(()),
             Event::ClockJumped(e) => self.clock_jumped(at, e),
             Event::AgentRegistered(e) => self.agent_registered(at, e),
             Event::AgentChanged(e) => self.agent_changed(e),

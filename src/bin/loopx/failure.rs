@@ -170,6 +170,7 @@ fn next_step(refusal: &Refusal) -> Option<String> {
         Refusal::MonitorNotDue { todo, .. } | Refusal::NeedIsMonitor { todo } => format!("loopx show {todo}"),
         Refusal::MonitorSpec => "loopx add \"...\" --watch \"...\" --every 15m".to_owned(),
         Refusal::ResumeAmbiguous { todo } => format!("loopx todo defer {todo} --when T9 --why \"...\""),
+        Refusal::SecretFound { .. } => "loopx check".to_owned(),
         Refusal::BudgetUsedUp { .. } | Refusal::QuotaExceeded { .. } | Refusal::SpendNotFound { .. } => {
             "loopx quota status".to_owned()
         }

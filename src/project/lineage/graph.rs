@@ -196,6 +196,7 @@ impl Graph {
             | Event::ClockJumped(_)
             | Event::LedgerSealed(_)
             | Event::AgentRegistered(_)
+            | Event::SecretAllowed(_)
             | Event::AgentChanged(_)
             | Event::AgentRetired(_)
             | Event::OwnerRegistered(_)

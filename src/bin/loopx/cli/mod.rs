@@ -7,6 +7,7 @@ mod tick;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use loopx::id::{AgentId, CapabilityId, GoalId, OwnerId, RequestId, SessionId};
+use loopx::text::Text;
 use std::path::PathBuf;
 
 pub use lineage::*;
@@ -53,6 +54,9 @@ pub struct Global {
     /// Capability present in this turn, beside the registered ones
     #[arg(long, global = true, value_name = "CAPABILITY")]
     pub available_capability: Vec<CapabilityId>,
+    /// Record what looks like a secret all the same, and why it may be
+    #[arg(long, global = true, value_name = "WHY")]
+    pub allow_secret: Option<Text>,
     /// Answer with one JSON document
     #[arg(long, global = true)]
     pub json: bool,
@@ -104,6 +108,8 @@ pub enum Top {
     Connect,
     /// Look at program, ledger, locks, file system and clock; change nothing
     Doctor,
+    /// Look for secrets and home paths in what is recorded
+    Check,
     /// Print the protocol that an agent follows in one turn
     Prime,
     /// Watch agents do real work in a temporary ledger, with a crash and its recovery

@@ -25,15 +25,12 @@ pub fn sentence(event: &Event) -> String {
         Event::LedgerRecovered(e) => recovered(e),
         Event::ClockJumped(e) => clock(e),
         Event::LedgerSealed(e) => format!("segment {} sealed", e.segment),
-        Event::AgentRegistered(e) => format!("agent {} registered", e.agent),
-        Event::AgentChanged(e) => {
-            let or_none = |list: String| if list.is_empty() { "none".to_owned() } else { list };
-            let (can, granted) = (or_none(list(&e.capabilities)), or_none(list(&e.granted)));
-            format!("agent {} has capabilities {can}, grants {granted}: {}", e.agent, quoted(&e.why))
-        }
-        Event::AgentRetired(e) => format!("agent {} retired: {}", e.agent, quoted(&e.why)),
-        Event::OwnerRegistered(e) => format!("owner {} registered", e.owner),
-        Event::OwnerRevoked(e) => format!("owner {} revoked: {}", e.owner, quoted(&e.why)),
+        Event::SecretAllowed(_)
+        | Event::AgentRegistered(_)
+        | Event::AgentChanged(_)
+        | Event::AgentRetired(_)
+        | Event::OwnerRegistered(_)
+        | Event::OwnerRevoked(_) => people(event),
         Event::GoalStarted(e) => format!("goal {} started: {}", e.goal, quoted(&e.objective)),
         Event::GoalChanged(e) => {
             let changes: Vec<String> = e.changes.iter().map(goal_change).collect();
@@ -97,6 +94,25 @@ fn clock(jump: &ClockJumped) -> String {
         ClockDirection::Ahead => {
             format!("the clock jumped ahead: it said {clock}, {by} further on than time has passed")
         }
+    }
+}
+
+fn people(event: &Event) -> String {
+    match event {
+        Event::SecretAllowed(e) => {
+            let (kind, place) = (terminal(&e.kind), terminal(&e.place));
+            format!("{kind} in {place} recorded on purpose: {}", quoted(&e.why))
+        }
+        Event::AgentRegistered(e) => format!("agent {} registered", e.agent),
+        Event::AgentChanged(e) => {
+            let or_none = |list: String| if list.is_empty() { "none".to_owned() } else { list };
+            let (can, granted) = (or_none(list(&e.capabilities)), or_none(list(&e.granted)));
+            format!("agent {} has capabilities {can}, grants {granted}: {}", e.agent, quoted(&e.why))
+        }
+        Event::AgentRetired(e) => format!("agent {} retired: {}", e.agent, quoted(&e.why)),
+        Event::OwnerRegistered(e) => format!("owner {} registered", e.owner),
+        Event::OwnerRevoked(e) => format!("owner {} revoked: {}", e.owner, quoted(&e.why)),
+        _ => event.kind().to_owned(),
     }
 }
 

@@ -19,6 +19,7 @@ use serde_json::{Value, json};
 use super::Session;
 use super::decisions::Decisions;
 use super::look::{headed, seq_at, status_of};
+use super::progress::Progress;
 use crate::cli;
 use crate::failure::{Failure, exit};
 use crate::render::{Output, count, thing, value};
@@ -94,8 +95,12 @@ pub fn replay(session: &Session<'_>, args: &cli::Replay) -> Result<Output, Failu
     let mut steps: Vec<(Seq, Hash)> = Vec::new();
     let mut failure = None;
     let mut decisions = Decisions::default();
+    let mut progress = Progress::new(session);
     let state = ledger.replay(to, &mut |before, entry: &Entry<'_>| {
         events += entry.events.len();
+        if entry.at.seq.0.is_multiple_of(1024) {
+            progress.show(entry.at.seq.0, || (entry.at.seq.0 * 100).checked_div(to.0));
+        }
         if args.decisions {
             decisions.see(before, entry);
         }
@@ -106,6 +111,7 @@ pub fn replay(session: &Session<'_>, args: &cli::Replay) -> Result<Output, Failu
             }
         }
     })?;
+    drop(progress);
     if let Some(error) = failure {
         return Err(Failure::new("internal", exit::IO, error.to_string()));
     }
@@ -188,17 +194,20 @@ pub fn verify(session: &Session<'_>, args: &cli::Verify) -> Result<Output, Failu
     let root = session.root()?;
     let against = args.against.as_deref().map(|text| anchor(session, text)).transpose()?;
     let options = VerifyOptions { against, digests: args.segments, hands: None };
-    let show = session.environment.stderr_is_terminal && !session.global.quiet;
+    let mut progress = Progress::new(session);
+    let (whole, mut read) = (log_bytes(&root), 0);
     let mut kept = Kept::default();
     let report = loopx::log::inspect(&root, &options, &mut |record, cursor| {
-        if show && cursor.seq.0 % 4096 == 0 {
-            eprint!("\r{} records", cursor.seq);
+        read += record.line().len() as u64 + 1;
+        if cursor.seq.0.is_multiple_of(4096) {
+            progress.show(cursor.seq.0, || (read * 100).checked_div(whole));
         }
         if !args.no_blobs {
             kept.note(record);
         }
         ControlFlow::Continue(())
     })?;
+    drop(progress);
     if let Some(error) = report.error() {
         return Err(error.into());
     }
@@ -241,6 +250,13 @@ pub fn verify(session: &Session<'_>, args: &cli::Verify) -> Result<Output, Failu
         output.exit = exit::FINDINGS;
     }
     Ok(output)
+}
+
+/// How long the log is, by what its directory says: good enough to tell how much of it is read.
+fn log_bytes(root: &Path) -> u64 {
+    let entries = std::fs::read_dir(root.join("log")).into_iter().flatten().flatten();
+    let segments = entries.filter(|entry| entry.path().extension().is_some_and(|end| end == "jsonl"));
+    segments.filter_map(|entry| Some(entry.metadata().ok()?.len())).sum()
 }
 
 fn summary(

@@ -1,101 +1,146 @@
-//! `append --stdin`: many requests, one sync for many, a receipt a line.
+//! `append --stdin`: many requests, one transaction and one sync for many, a receipt a line.
 
-use std::io::{BufRead, Write};
+use std::collections::VecDeque;
+use std::io::{ErrorKind, Write};
+use std::sync::mpsc::Receiver;
 
 use loopx::app;
-use loopx::app::bulk;
-use loopx::decide::Caller;
-use loopx::ledger::{Answer, Ledger};
-use loopx::limits::RECORD_MAX_BYTES;
+use loopx::ledger::{BATCH_REQUESTS, Batch, Ledger, Reply, Submission};
 use loopx::log::LogError;
 use serde_json::{Value, json};
 
 use super::Session;
+use super::feed::{self, Broken, Line};
+use super::progress::Progress;
 use crate::failure::{Failure, exit};
 use crate::render::{Output, failure_document, value};
 
-/// Requests between two syncs: their receipts are printed together, once all of them are durable.
-const BATCH: usize = 256;
-
 /// Reads lines until the end of input or the first one that is refused. What was recorded before stays recorded.
+///
+/// What has arrived while one batch was being recorded and synced is the next batch.
 pub fn run(session: &Session<'_>) -> Result<Output, Failure> {
     let mut ledger = session.open()?;
-    let caller = session.caller()?;
-    let mut input = std::io::stdin().lock();
-    let mut done = 0_usize;
-    let mut line = Vec::new();
-    let mut receipts = Vec::new();
-    let mut number = 0_usize;
-    let outcome = loop {
-        line.clear();
-        let read = read_line(&mut input, &mut line)
-            .map_err(|error| Failure::new("io", exit::IO, error.to_string()))?;
-        if read == 0 {
-            break Ok(());
+    let mut bulk = Bulk { session, recorded: 0, progress: Progress::new(session) };
+    let mut queue = Queue { lines: feed::read(session.caller()?), ready: VecDeque::new(), broken: None };
+    let mut submissions = Vec::new();
+    let mut numbers = VecDeque::new();
+    loop {
+        queue.fill(BATCH_REQUESTS.saturating_sub(submissions.len()), submissions.is_empty());
+        while submissions.len() < BATCH_REQUESTS
+            && let Some((number, submission)) = queue.ready.pop_front()
+        {
+            numbers.push_back(number);
+            submissions.push(submission);
         }
-        number += 1;
-        if line.iter().all(u8::is_ascii_whitespace) {
-            continue;
+        if submissions.is_empty() {
+            break;
         }
-        match one(session, &mut ledger, &caller, &line) {
-            Ok(receipt) => receipts.push(receipt),
-            Err(failure) => break Err(failure),
+        let Batch { replies, failure } = app::append_many(&mut ledger, &session.host(), &mut submissions);
+        let done = replies.len();
+        bulk.settle(&mut ledger, &replies)?;
+        submissions.drain(..done);
+        numbers.drain(..done);
+        if let Some(error) = failure {
+            return Err(bulk.stopped(numbers.front().copied().unwrap_or_default(), error.into()));
         }
-        if receipts.len() >= BATCH {
-            done += settle(session, &mut ledger, &mut receipts)?;
-            progress(session, done);
+    }
+    match queue.broken {
+        None => Ok(Output::default().warned(session.clock_warning(&ledger))),
+        Some((number, Broken::Bad(error))) => Err(bulk.stopped(number, error.into())),
+        Some((number, Broken::Unread(error))) => {
+            Err(bulk.stopped(number, Failure::new("io", exit::IO, error.to_string())))
         }
-    };
-    done += settle(session, &mut ledger, &mut receipts)?;
-    if let Err(failure) = outcome {
+    }
+}
+
+/// Lines that were read and not yet recorded.
+struct Queue {
+    lines: Receiver<Vec<Line>>,
+    ready: VecDeque<(usize, Submission)>,
+    /// The line that ends it.
+    broken: Option<(usize, Broken)>,
+}
+
+impl Queue {
+    /// Takes what has arrived, until `most` are ready; waits for the first if it `must`.
+    fn fill(&mut self, most: usize, must: bool) {
+        while self.broken.is_none() && self.ready.len() < most {
+            let next = if must && self.ready.is_empty() {
+                self.lines.recv().ok()
+            } else {
+                self.lines.try_recv().ok()
+            };
+            let Some(chunk) = next else { return };
+            for Line { number, request } in chunk {
+                match request {
+                    Ok(submission) => self.ready.push_back((number, submission)),
+                    Err(broken) => self.broken = Some((number, broken)),
+                }
+            }
+        }
+    }
+}
+
+struct Bulk<'a> {
+    session: &'a Session<'a>,
+    /// Requests whose receipts are printed, or would be if anybody read them.
+    recorded: usize,
+    progress: Progress,
+}
+
+impl Bulk<'_> {
+    /// Makes everything so far durable, then prints its receipts.
+    fn settle(&mut self, ledger: &mut Ledger, replies: &[Reply]) -> Result<(), Failure> {
+        if replies.is_empty() {
+            return Ok(());
+        }
+        ledger.make_durable(&self.session.host().wait).map_err(|error| stored(replies.len(), &error))?;
+        self.recorded += replies.len();
+        let mut text = Vec::with_capacity(512 * replies.len());
+        for reply in replies {
+            // To memory, where nothing fails.
+            let _ = writeln!(text, "{}", receipt(reply));
+        }
+        print(&text).map_err(|error| self.unread(&error))?;
+        ledger.save_snapshot_if_due();
+        self.progress.show(self.recorded as u64, || None);
+        Ok(())
+    }
+
+    /// Nobody takes the receipts any more, so nothing more is recorded.
+    fn unread(&self, error: &std::io::Error) -> Failure {
+        let why = match error.kind() {
+            ErrorKind::BrokenPipe => "nobody reads the receipts any more".to_owned(),
+            _ => format!("standard output: {error}"),
+        };
+        let message = format!("{why}; {} requests are recorded, the rest was not looked at", self.recorded);
+        Failure::new("output", exit::IO, message).already_printed()
+    }
+
+    fn stopped(&self, number: usize, failure: Failure) -> Failure {
+        let recorded = self.recorded;
         let mut document = failure_document("loopx.append/1", &failure);
         if let Value::Object(fields) = &mut document {
             fields.insert("line".to_owned(), number.into());
-            fields.insert("recorded".to_owned(), done.into());
+            fields.insert("recorded".to_owned(), recorded.into());
         }
-        print_line(&document);
-        return Err(Failure {
-            message: format!("line {number}: {}; {done} before it are recorded", failure.message),
-            ..failure
-        }
-        .already_printed());
+        // It is said on standard error too.
+        let _ = print(format!("{document}\n").as_bytes());
+        let message = format!("line {number}: {}; {recorded} before it are recorded", failure.message);
+        Failure { message, ..failure }.already_printed()
     }
-    Ok(Output::default().warned(session.clock_warning(&ledger)))
 }
 
-/// A line with at most one byte more than a record may have, so that no input fills the memory.
-fn read_line(input: &mut impl BufRead, line: &mut Vec<u8>) -> std::io::Result<usize> {
-    let limit = u64::try_from(RECORD_MAX_BYTES).unwrap_or(u64::MAX) + 1;
-    std::io::Read::take(input, limit).read_until(b'\n', line)
-}
-
-fn one(session: &Session<'_>, ledger: &mut Ledger, caller: &Caller, line: &[u8]) -> Result<Value, Failure> {
-    let submission = bulk::parse(line, caller)?;
-    Ok(match app::append(ledger, &session.host(), submission)? {
-        Answer::Committed(committed) => {
-            let output = super::write::committed_output(&committed);
-            output.document("loopx.append/1")
+fn receipt(reply: &Reply) -> Value {
+    match reply {
+        Reply::Landed(landed) => {
+            super::write::told(Output::default(), &landed.receipt, &landed.events).document("loopx.append/1")
         }
-        Answer::Quiet(decision) => json!({
+        Reply::Quiet(decision) => json!({
             "schema": "loopx.append/1", "ok": true, "status": "no_change", "verdict": decision.verdict.word(),
             "wake": value(&decision.wake),
         }),
-    })
-}
-
-/// Makes everything so far durable, then prints its receipts.
-fn settle(session: &Session<'_>, ledger: &mut Ledger, receipts: &mut Vec<Value>) -> Result<usize, Failure> {
-    if receipts.is_empty() {
-        return Ok(0);
     }
-    ledger.make_durable(&session.host().wait).map_err(|error| stored(receipts.len(), &error))?;
-    ledger.save_snapshot_if_due();
-    for receipt in receipts.iter() {
-        print_line(receipt);
-    }
-    let count = receipts.len();
-    receipts.clear();
-    Ok(count)
 }
 
 /// What is stored and may not be durable is not refused: the same lines again, with their request ids, tell.
@@ -104,13 +149,7 @@ fn stored(count: usize, error: &LogError) -> Failure {
     Failure::new("ledger.durability_unknown", exit::UNKNOWN, message).hint("loopx verify")
 }
 
-/// What was recorded is recorded whether or not somebody reads the receipt: asking again with the same id answers it.
-fn print_line(document: &Value) {
-    let _ = writeln!(std::io::stdout(), "{document}");
-}
-
-fn progress(session: &Session<'_>, done: usize) {
-    if session.environment.stderr_is_terminal && !session.global.quiet {
-        eprint!("\r{done} recorded");
-    }
+fn print(text: &[u8]) -> std::io::Result<()> {
+    let mut out = std::io::stdout().lock();
+    out.write_all(text).and_then(|()| out.flush())
 }

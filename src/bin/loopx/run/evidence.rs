@@ -2,19 +2,21 @@
 
 use std::path::Path;
 
-use loopx::app;
+use loopx::app::{self, KeepError};
 use loopx::decide::Command;
 use loopx::decide::command as c;
 use loopx::decide::command::{Close, NewEvidence, NewMetricRow, WaitFor};
 use loopx::event::{EvidenceKind, Subject};
 use loopx::hash::Hash;
 use loopx::id::EvidenceId;
+use loopx::ledger::LedgerError;
+use loopx::log::LogError;
 use loopx::text::Text;
 use loopx::time::Timestamp;
 
 use super::Session;
 use crate::cli;
-use crate::failure::Failure;
+use crate::failure::{Failure, exit};
 
 /// What printed commands say where the reader has to say something.
 const PLACEHOLDERS: [&str; 3] = ["CMD => RESULT", "TEXT", "WHY"];
@@ -75,13 +77,15 @@ fn kept(session: &Session<'_>, file: &Path, summary: Option<&Text>) -> Result<Ne
 
 fn keep(session: &Session<'_>, file: &Path) -> Result<(Hash, u64), Failure> {
     let path = session.environment.cwd.join(file);
-    app::keep_file(&session.root()?, &path).map_err(|error| match error {
-        loopx::ledger::LedgerError::Log(loopx::log::LogError::Io { source, .. })
+    let allowed = session.global.allow_secret.is_some();
+    app::keep_file(&session.root()?, &path, allowed).map_err(|error| match error {
+        KeepError::Ledger(LedgerError::Log(LogError::Io { source, .. }))
             if source.kind() == std::io::ErrorKind::NotFound =>
         {
             Failure::usage(format!("no file {}", file.display()))
         }
-        other => other.into(),
+        KeepError::Ledger(other) => other.into(),
+        secret => Failure::new("secret.found", exit::REFUSED, secret.to_string()),
     })
 }
 

@@ -1,11 +1,14 @@
 //! Running a command: arguments in, one answer out.
 
 mod audit;
+mod boundary;
 mod bulk;
 mod decisions;
 mod evidence;
+mod feed;
 mod lineage;
 mod look;
+mod progress;
 mod request;
 mod start;
 mod write;
@@ -80,6 +83,7 @@ impl<'a> Session<'a> {
             session: given(&self.global.session, "LOOPX_SESSION", environment.session.as_deref())?,
             goal: given(&self.global.goal, "LOOPX_GOAL", environment.goal.as_deref())?,
             capabilities: self.global.available_capability.clone(),
+            allow_secret: self.global.allow_secret.clone(),
         })
     }
 
@@ -187,6 +191,7 @@ pub fn run(cli: &Cli, environment: &Environment) -> Result<Output, Failure> {
     match &cli.command {
         Top::Init(init) => start::init(&session, init),
         Top::Connect => start::connect(&session),
+        Top::Check => boundary::check(&session),
         Top::Doctor => start::doctor(&session),
         Top::Prime => Ok(start::prime()),
         Top::Demo(demo) => crate::demo::run(&session, demo),

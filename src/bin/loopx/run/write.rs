@@ -2,7 +2,7 @@
 
 use loopx::app;
 use loopx::event::Event;
-use loopx::ledger::{Answer, Committed, Submission};
+use loopx::ledger::{Answer, Committed, Receipt, Submission};
 use serde_json::{Value, json};
 
 use super::Session;
@@ -81,19 +81,24 @@ pub fn committed_output(committed: &Committed) -> Output {
     with_receipt(output, committed)
 }
 
-fn with_receipt(mut output: Output, committed: &Committed) -> Output {
-    for (key, id) in committed.events.iter().filter_map(minted) {
+fn with_receipt(output: Output, committed: &Committed) -> Output {
+    told(output, &committed.receipt, &committed.events)
+}
+
+/// Adds what a program wants to know of a record.
+pub fn told(mut output: Output, receipt: &Receipt, events: &[Event]) -> Output {
+    for (key, id) in events.iter().filter_map(minted) {
         output.keys.entry(key).or_insert(json!({ "id": id }));
     }
-    let events: Vec<Value> =
-        committed.events.iter().map(|event| json!({"kind": event.kind(), "text": sentence(event)})).collect();
-    let status = if committed.receipt.duplicate { "replayed" } else { "applied" };
+    let said: Vec<Value> =
+        events.iter().map(|event| json!({"kind": event.kind(), "text": sentence(event)})).collect();
+    let status = if receipt.duplicate { "replayed" } else { "applied" };
     output
-        .with("receipt", value(&committed.receipt))
-        .with("events", events)
+        .with("receipt", value(receipt))
+        .with("events", said)
         .with("status", status)
-        .with("idempotent_replay", committed.receipt.duplicate)
-        .at(committed.receipt.seq, committed.receipt.hash)
+        .with("idempotent_replay", receipt.duplicate)
+        .at(receipt.seq, receipt.hash)
 }
 
 /// The thing that an event brought into being, by kind and id.
