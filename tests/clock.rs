@@ -202,6 +202,30 @@ fn a_jump_ahead_is_not_claimed_where_nothing_is_known_of_this_run_of_the_machine
 }
 
 #[test]
+fn a_batch_tells_of_a_jump_once_before_the_request_that_met_it() {
+    let mut machine = Machine::new();
+    machine.back(DAY);
+    let before = machine.ledger.head().seq;
+    let submissions: Vec<Submission> = [
+        r#"{"command":"todo.release","todo":"T1","why":"not held"}"#,
+        r#"{"command":"todo.add","title":"c","request":"r1"}"#,
+        r#"{"command":"todo.cancel","todo":"T3","why":"known at once"}"#,
+    ]
+    .map(|line| loopx::app::bulk::parse(line.as_bytes(), &Caller::default()).unwrap())
+    .to_vec();
+    let ledger = &mut machine.ledger;
+    let (clock, ulid) = (&machine.clock, &machine.ulid);
+    let refused = with(clock, ulid, |env| ledger.append_many(env, &WAIT, &submissions, &|_, _| false));
+    assert!(refused.replies.is_empty() && refused.failure.is_some(), "{refused:?}");
+    assert_eq!(ledger.head().seq, before, "what is refused leaves no word");
+    let landed = with(clock, ulid, |env| ledger.append_many(env, &WAIT, &submissions[1..], &|_, _| false));
+    assert!(landed.failure.is_none(), "{landed:?}");
+    assert_eq!(ledger.head().seq, Seq(before.0 + 3));
+    assert_eq!(jumps(ledger, before), [(ClockDirection::Back, DAY)]);
+    assert_in_order(ledger);
+}
+
+#[test]
 fn small_corrections_do_not_add_up_to_a_jump() {
     let mut machine = Machine::new();
     for _ in 0..10 {
