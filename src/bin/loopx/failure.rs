@@ -1,6 +1,7 @@
 //! What went wrong, for people and programs: a stable code, the first real cause, the next command, the exit code.
 
 use loopx::app::bulk::BadLine;
+use loopx::app::place::PlaceError;
 use loopx::decide::Refusal;
 use loopx::event::LeaseTarget;
 use loopx::event::codec::CodecError;
@@ -197,6 +198,20 @@ fn next_step(refusal: &Refusal) -> Option<String> {
         _ => return None,
     };
     Some(text)
+}
+
+impl From<PlaceError> for Failure {
+    fn from(error: PlaceError) -> Self {
+        let message = error.to_string();
+        match error {
+            PlaceError::Two { nearer, .. } => {
+                let directory = nearer.parent().unwrap_or(&nearer).display().to_string();
+                Self::new("ledger.two", exit::REFUSED, message)
+                    .hint(format!("loopx --dir {directory} connect"))
+            }
+            _ => Self::new("worktree.broken", exit::REFUSED, message).hint("git worktree repair"),
+        }
+    }
 }
 
 impl From<SubmitError> for Failure {

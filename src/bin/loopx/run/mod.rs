@@ -101,7 +101,7 @@ impl<'a> Session<'a> {
             let inside = directory.file_name().is_some_and(|name| name == place::DIRECTORY);
             return Ok(if inside { directory } else { directory.join(place::DIRECTORY) });
         }
-        place::find(&directory).ok_or_else(|| LogError::NotALedger { path: directory }.into())
+        place::find(&directory)?.ok_or_else(|| LogError::NotALedger { path: directory }.into())
     }
 
     /// Where a ledger may be written.

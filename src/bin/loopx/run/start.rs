@@ -20,13 +20,13 @@ use crate::render::{Output, count, event_word as word, thing};
 
 /// `init`
 pub fn init(session: &Session<'_>, args: &cli::Init) -> Result<Output, Failure> {
-    let directory = session.directory();
-    if session.global.dir.is_none()
-        && session.environment.dir.is_none()
-        && let Some(found) = place::find(&directory)
-    {
-        let message = format!("a ledger for this directory exists at {}", found.display());
-        return Err(Failure::new("ledger.exists", exit::REFUSED, message).hint("loopx connect"));
+    let mut directory = session.directory();
+    if session.global.dir.is_none() && session.environment.dir.is_none() {
+        if let Some(found) = place::find(&directory)? {
+            let message = format!("a ledger for this directory exists at {}", found.display());
+            return Err(Failure::new("ledger.exists", exit::REFUSED, message).hint("loopx connect"));
+        }
+        directory = place::home(&directory)?;
     }
     fs::create_dir_all(&directory).map_err(|error| LogError::writing_blob(&directory, error))?;
     let mut ledger = app::init(session.file_systems(), &directory, &session.env(), args.track)?;
