@@ -16,6 +16,7 @@ pub mod log;
 pub mod project;
 pub mod record;
 pub mod scope;
+pub mod scratch;
 pub mod secret;
 pub mod snapshot;
 mod spelling;

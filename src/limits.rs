@@ -69,6 +69,10 @@ pub const MONITOR_MIN_MS: u64 = 60_000;
 /// Longest time from one look of a monitor to the next.
 pub const MONITOR_MAX_MS: u64 = 31 * 86_400_000;
 
+/// A jump of the clock is recorded beyond this: one minute. A correction by a time service stays well below it, and no
+/// lease worth having is so short that standing still for as long would matter.
+pub const CLOCK_JUMP_MS: u64 = 60_000;
+
 /// Most slots, tokens or micro-units in one spend.
 pub const SPEND_MAX: u64 = 1_000_000_000_000;
 

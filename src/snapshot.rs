@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use crate::hash::Hash;
 use crate::id::Seq;
 use crate::log::Cursor;
+use crate::scratch;
 use crate::state::{REDUCER, State};
 
 /// Records after which a new snapshot is worth writing: folding as many costs a command well under a millisecond.
@@ -78,7 +79,7 @@ fn keep(root: &Path, cursor: &Cursor, bytes: usize) -> std::io::Result<()> {
         return Ok(());
     }
     let target = root.join("snap").join(format!("{:020}.json", cursor.seq.0));
-    let temporary = target.with_extension(format!("{}.tmp", std::process::id()));
+    let temporary = scratch::beside(&target);
     fs::copy(path(root), &temporary)?;
     fs::rename(&temporary, &target)?;
     let future = kept.iter().filter(|(seq, _)| *seq > cursor.seq);
@@ -135,9 +136,10 @@ pub fn save(root: &Path, cursor: &Cursor, state: &State) -> std::io::Result<Hash
     bytes.push(b'\n');
     bytes.extend_from_slice(&body);
     let target = path(root);
-    let temporary = target.with_extension(format!("{}.tmp", std::process::id()));
+    let temporary = scratch::beside(&target);
     if let Some(parent) = target.parent() {
         fs::create_dir_all(parent)?;
+        scratch::clear(parent);
     }
     let written = fs::File::create(&temporary).and_then(|mut file| file.write_all(&bytes));
     if let Err(error) = written.and_then(|()| fs::rename(&temporary, &target)) {

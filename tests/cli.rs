@@ -298,6 +298,7 @@ scripts! {
     screen
     topics
     markdown
+    clock
 }
 
 /// The help of a command begins with what the command does, in words; nowhere with its own name in code marks.

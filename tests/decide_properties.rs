@@ -8,7 +8,7 @@ use kernel::chaos::{GOALS, LANES, steps, take, world};
 use kernel::*;
 use loopx::decide::{self, Decision, PlanCause, Verdict};
 use loopx::event::{Event, ResumeWhen, TodoClass, codec};
-use loopx::id::{Actor, Seq, TodoId};
+use loopx::id::{Actor, TodoId};
 use loopx::ledger::Ledger;
 use loopx::state::{GoalStatus, State, TodoStatus};
 use loopx::time::Timestamp;

@@ -26,6 +26,7 @@ fn examples() -> Vec<(&'static str, Value)> {
             json!({"ledger":"01J5ZK0000000000000000000A","nonce":"01J5ZK0000000000000000000B","program":"loopx 0.1.0"}),
         ),
         ("ledger.recovered", json!({"cut_bytes":17,"offset_bytes":900,"quarantine":"tail-1","segment":1})),
+        ("ledger.clock_jumped", json!({"by_ms":86_400_000,"clock":early,"direction":"back"})),
         ("ledger.sealed", json!({"segment":1})),
         ("secret.allowed", json!({"kind":"a private key","place":"title","why":"an example"})),
         ("agent.registered", json!({"agent":"a","capabilities":["gpu"]})),
@@ -222,6 +223,7 @@ fn others(value: &Value) -> Vec<Value> {
                 "lost",
                 "defer",
                 "approve",
+                "ahead",
             ];
             words.iter().map(|word| json!(word)).collect()
         }

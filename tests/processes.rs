@@ -1,8 +1,9 @@
 //! Many processes of the real binary on one ledger: storms, races, kills, stopped holders, readers that go away.
 //!
-//! `LOOPX_KILLS` sets how many writers are killed; a few hundred unless told otherwise.
+//! `LOOPX_KILLS` sets how many writers are killed, a few hundred unless told otherwise; `LOOPX_STORM` how many processes are
+//! in the storm, sixteen unless told otherwise.
 #![cfg(unix)]
-#![expect(clippy::disallowed_methods, reason = "LOOPX_KILLS is an order to this test")]
+#![expect(clippy::disallowed_methods, reason = "LOOPX_KILLS and LOOPX_STORM are orders to this test")]
 
 mod binary;
 
@@ -21,8 +22,10 @@ use binary::{
 };
 use serde_json::Value;
 
-/// Agents in the storm.
-const AGENTS: usize = 16;
+/// A number that the environment orders, or else the usual one.
+fn ordered(name: &str, usual: usize) -> usize {
+    std::env::var(name).ok().map_or(usual, |text| text.parse().unwrap())
+}
 
 /// Registers the agents `a0` to `a<count - 1>`.
 fn register(dir: &Path, count: usize) {
@@ -53,8 +56,9 @@ fn fill(dir: &Path) {
     assert!(loopx::limits::SEGMENT_TARGET_BYTES - length() < 60_000);
 }
 
-/// What one agent does in a storm: adds, takes and closes work, records evidence, asks. Returns its receipts.
-fn agent_at_work(dir: &Path, name: &str) -> Vec<Receipt> {
+/// What one agent does in a storm: adds, takes and closes work, leases, records evidence, asks, notes, in bulk too.
+/// Returns its receipts.
+fn agent_at_work(dir: &Path, name: &str, idle: &str) -> Vec<Receipt> {
     let mut receipts = Vec::new();
     let mut act = |arguments: &[&str]| -> Value {
         let answer = run(dir, &[&["--agent", name], arguments].concat()).ok();
@@ -66,34 +70,67 @@ fn agent_at_work(dir: &Path, name: &str) -> Vec<Receipt> {
         let taken = act(&["next"]);
         if taken["verdict"] == "RUN" {
             let todo = taken["todo"]["id"].as_str().unwrap();
-            act(&["done", todo, "--proof", "true => 0", "--no-follow-up", "one of many"]);
+            if round == 0 {
+                act(&["done", todo, "--proof", "true => 0", "--no-follow-up", "one of many"]);
+            } else {
+                act(&["yield", todo, "--why", "another one"]);
+            }
         }
+        let resource = format!("of-{name}");
+        act(&["lease", "acquire", &resource]);
+        act(&["lease", "release", &resource]);
         act(&["evidence", "add", "--about", "goal/g", "--summary", &format!("{name} saw {round}")]);
-        act(&["ask", "May the idle one begin?", "--blocks-agent", "a16"]);
+        act(&["refresh-state", "--next-action", &format!("{name} goes on")]);
+        act(&["ask", "May the idle one begin?", "--blocks-agent", idle]);
     }
+    let line = "{\"command\":\"todo.add\",\"title\":\"in bulk\"}\n";
+    let said = feed(dir, &["--agent", name, "append", "--stdin"], &line.repeat(5));
+    assert_eq!(said.code, Some(0), "{said:?}");
+    receipts.extend(said.out.lines().filter_map(|line| receipt(&serde_json::from_str(line).unwrap())));
     receipts
 }
 
 #[test]
-fn sixteen_processes_at_once_get_a_receipt_for_every_record_and_a_record_for_every_receipt() {
+fn many_processes_at_once_get_a_receipt_for_every_record_and_a_record_for_every_receipt() {
+    let agents = ordered("LOOPX_STORM", 16);
     let dir = ledger();
     let dir = dir.path();
-    register(dir, AGENTS + 1);
+    register(dir, agents + 1);
     fill(dir);
     let before = records(dir).len();
-    let receipts: Vec<Receipt> = scope(|scope| {
-        let agents: Vec<_> =
-            (0..AGENTS).map(|n| scope.spawn(move || agent_at_work(dir, &format!("a{n}")))).collect();
-        agents.into_iter().flat_map(|agent| agent.join().unwrap()).collect()
+    let idle = format!("a{agents}");
+    let (idle, working) = (idle.as_str(), AtomicU64::new(agents as u64));
+    let (receipts, answers): (Vec<Receipt>, u64) = scope(|scope| {
+        let at_work: Vec<_> = (0..agents)
+            .map(|n| {
+                let working = &working;
+                scope.spawn(move || {
+                    let receipts = agent_at_work(dir, &format!("a{n}"), idle);
+                    working.fetch_sub(1, Ordering::SeqCst);
+                    receipts
+                })
+            })
+            .collect();
+        let mut answers = 0;
+        while working.load(Ordering::SeqCst) > 0 && !at_work.iter().all(|agent| agent.is_finished()) {
+            for reader in [&["connect"][..], &["verify"], &["todo", "list"]] {
+                run(dir, reader).ok();
+                answers += 1;
+            }
+        }
+        (at_work.into_iter().flat_map(|agent| agent.join().unwrap()).collect(), answers)
     });
     let records = records(dir);
+    println!("{agents} processes, {} receipts, {answers} answers to readers meanwhile", receipts.len());
     assert_recorded(&records, &receipts);
     let given: BTreeSet<u64> = receipts.iter().map(|receipt| receipt.seq).collect();
+    assert_eq!(given.len(), receipts.len(), "no record has two receipts");
     let unasked: Vec<&Recorded> =
         records.iter().skip(before).filter(|record| !given.contains(&record.seq)).collect();
     assert!(unasked.iter().all(|record| record.request.starts_with("seal-")), "{unasked:?}");
     assert_eq!(unasked.len(), 1, "the storm goes over the end of a segment");
-    assert!(receipts.len() >= AGENTS * 6, "{}", receipts.len());
+    assert!(receipts.len() >= agents * 17, "{}", receipts.len());
+    assert!(answers > 0);
     assert!(!root(dir).join("quarantine").exists());
     assert_sound(dir);
 }
@@ -196,7 +233,7 @@ fn tear(dir: &Path, dice: &mut Dice) -> Vec<u8> {
 
 #[test]
 fn a_writer_killed_at_any_time_loses_nothing_that_it_acknowledged() {
-    let kills: u64 = std::env::var("LOOPX_KILLS").ok().map_or(300, |text| text.parse().unwrap());
+    let kills = ordered("LOOPX_KILLS", 300) as u64;
     let dir = ledger();
     let dir = dir.path();
     let big = format!("{{\"command\":\"refresh-state\",\"next_action\":\"{}\"}}\n", "\\u0001".repeat(2_000));

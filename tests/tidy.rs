@@ -27,16 +27,20 @@ const FLOORS: &[(&str, &[&str])] = &[
     ("decide", &["decimal", "event", "hash", "id", "limits", "scope", "secret", "state", "text", "time"]),
     ("project", &["decide", "decimal", "event", "hash", "id", "ledger", "scope", "state", "text", "time"]),
     // Side column: I/O. A log knows records, not events.
+    ("scratch", &[]),
     ("log", &["hash", "id", "limits", "record", "time"]),
-    ("snapshot", &["hash", "id", "log", "state"]),
-    ("index", &["hash", "id", "log", "time"]),
+    ("snapshot", &["hash", "id", "log", "scratch", "state"]),
+    ("index", &["hash", "id", "log", "scratch", "time"]),
     // Floor 5: the only module that sees both records and events.
     (
         "ledger",
-        &["decide", "event", "hash", "id", "index", "log", "record", "snapshot", "state", "text", "time"],
+        &[
+            "decide", "event", "hash", "id", "index", "limits", "log", "record", "snapshot", "state", "text",
+            "time",
+        ],
     ),
     // Floor 6: use cases.
-    ("app", &["decide", "hash", "id", "ledger", "limits", "log", "secret", "text"]),
+    ("app", &["decide", "hash", "id", "ledger", "limits", "log", "scratch", "secret", "text"]),
 ];
 
 /// The spine does no I/O and reads no clock, environment or random source.

@@ -86,7 +86,9 @@ fn main() {
             let context = Context { state, history: &history, caller: &caller, now: state.now };
             let times = spent.entry(case).or_default();
             times.0.push(timed(|| drop(black_box(decide::should_run(&context)))));
-            times.1.push(timed(|| drop(black_box(blake3::hash(bytes)))));
+            times.1.push(timed(|| {
+                black_box(blake3::hash(bytes));
+            }));
         }
     }
     for ((name, _), (decision, hash)) in CASES.iter().zip(spent.into_values()) {

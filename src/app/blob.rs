@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::hash::Hash;
 use crate::limits::BLOB_MAX_BYTES;
 use crate::log::LogError;
+use crate::scratch;
 
 /// Where a blob lies.
 #[must_use]
@@ -16,28 +17,28 @@ pub fn path(root: &Path, digest: Hash) -> PathBuf {
     root.join("blobs").join(shelf).join(hex)
 }
 
-/// Stores content and returns its digest. Content that is there already is left alone.
+/// Stores content durably and returns its digest. Content that is there already is left alone.
 ///
 /// # Errors
 /// [`LogError`]: nothing half-written is left under the blob's name.
 pub fn put(root: &Path, content: &[u8]) -> Result<Hash, LogError> {
     let digest = Hash::blob(content);
     let target = path(root, digest);
-    if target.exists() {
-        return Ok(digest);
-    }
     let failed = |source: io::Error| LogError::writing_blob(&target, source);
     let Some(shelf) = target.parent() else { return Ok(digest) };
-    fs::create_dir_all(shelf).map_err(failed)?;
-    let temporary = target.with_extension(format!("{}.tmp", std::process::id()));
-    let written = File::create(&temporary).and_then(|mut file| {
-        file.write_all(content)?;
-        file.sync_all()
-    });
-    if let Err(error) = written.and_then(|()| fs::rename(&temporary, &target)) {
-        let _ = fs::remove_file(&temporary);
-        return Err(failed(error));
+    if !target.exists() {
+        fs::create_dir_all(shelf).map_err(failed)?;
+        let temporary = scratch::beside(&target);
+        let written = File::create(&temporary).and_then(|mut file| {
+            file.write_all(content)?;
+            file.sync_all()
+        });
+        if let Err(error) = written.and_then(|()| fs::rename(&temporary, &target)) {
+            let _ = fs::remove_file(&temporary);
+            return Err(failed(error));
+        }
     }
+    // Of one that is there already too: whoever put it there may have been killed before its name was durable.
     for directory in [Some(shelf), shelf.parent(), Some(root)].into_iter().flatten() {
         File::open(directory).and_then(|directory| directory.sync_all()).map_err(failed)?;
     }

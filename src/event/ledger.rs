@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::id::{AgentId, CapabilityId, LedgerId, OwnerId, Seq};
 use crate::text::Text;
+use crate::time::Timestamp;
 
 /// `ledger.created`: genesis.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,6 +38,28 @@ pub struct LedgerRecovered {
 pub struct LedgerSealed {
     /// First seq of the segment that ends.
     pub segment: Seq,
+}
+
+/// Which way the clock jumped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ClockDirection {
+    /// Further on than time can have passed since the last record.
+    Ahead,
+    /// To before the last record.
+    Back,
+}
+
+/// `ledger.clock_jumped`: what the clock says cannot follow the last record. Said once for each jump.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ClockJumped {
+    /// How far, in milliseconds: to before the last record, or further on than time has passed.
+    pub by_ms: u64,
+    /// What the clock said.
+    pub clock: Timestamp,
+    /// Which way.
+    pub direction: ClockDirection,
 }
 
 /// `agent.registered`: a peer joined, or came back.

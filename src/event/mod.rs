@@ -69,6 +69,8 @@ events! {
     "ledger.created" => LedgerCreated,
     /// A torn tail was moved aside.
     "ledger.recovered" => LedgerRecovered,
+    /// The clock was set back, or far ahead.
+    "ledger.clock_jumped" => ClockJumped,
     /// The last event of a segment.
     "ledger.sealed" => LedgerSealed,
     /// What looks like a secret was recorded on purpose.

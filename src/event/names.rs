@@ -41,6 +41,7 @@ impl Event {
         match self {
             Self::LedgerCreated(_)
             | Self::LedgerRecovered(_)
+            | Self::ClockJumped(_)
             | Self::LedgerSealed(_)
             | Self::SecretAllowed(_) => {}
             Self::AgentRegistered(e) => names.one(&e.agent),

@@ -17,6 +17,7 @@ use super::{Place, RUN_RECORDS};
 use crate::hash::Hash;
 use crate::id::Seq;
 use crate::log::Cursor;
+use crate::scratch;
 use crate::time::Timestamp;
 
 const HEADER_BYTES: usize = 384;
@@ -144,8 +145,9 @@ impl Run {
         let mut bytes = format!("{header:<width$}\n", width = HEADER_BYTES - 1).into_bytes();
         bytes.extend_from_slice(&fences);
         bytes.extend(blocks.into_iter().flatten());
+        scratch::clear(directory);
         let path = directory.join(name(span.first, span.end.seq));
-        let temporary = path.with_extension(format!("{}.tmp", std::process::id()));
+        let temporary = scratch::beside(&path);
         let written = File::create(&temporary).and_then(|mut file| file.write_all(&bytes));
         if let Err(error) = written.and_then(|()| fs::rename(&temporary, &path)) {
             let _ = fs::remove_file(&temporary);

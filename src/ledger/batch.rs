@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::names::{Past, request_key};
 use super::submit::{Landed, Receipt, Submission, SubmitError};
-use super::tip::Tip;
+use super::tip::{Held, Tip};
 use super::{Entry, Env, Ledger, LedgerError};
 use crate::decide::{Decided, Decision, History, PastSpend, SpendName};
 use crate::event::Event;
@@ -62,8 +62,8 @@ impl Ledger {
         });
         match &outcome {
             // A rule said no: nothing was touched, and the next batch need not fold from genesis.
-            Ok(()) | Err(SubmitError::Refused(_) | SubmitError::RequestReused { .. }) => {}
-            Err(_) => self.mistrust(),
+            Ok(true) | Err(SubmitError::Refused(_) | SubmitError::RequestReused { .. }) => {}
+            Ok(false) | Err(_) => self.mistrust(),
         }
         let mut batch = Batch { replies: Vec::with_capacity(steps.len()), failure: outcome.err() };
         for step in steps {
@@ -106,23 +106,31 @@ impl Ledger {
         Ok(Plan { digests, asked, known, named, history, spends })
     }
 
-    fn run(&mut self, wait: &Wait<'_>, run: &mut Run<'_>) -> Result<(), SubmitError> {
+    /// Whether state and cursor are where the log is afterwards.
+    fn run(&mut self, wait: &Wait<'_>, run: &mut Run<'_>) -> Result<bool, SubmitError> {
         let mut transaction = self.log.transaction(wait)?;
-        let (state, cursor, names) = (&mut self.state, &mut self.cursor, &mut self.names);
+        let held = Held {
+            state: &mut self.state,
+            cursor: &mut self.cursor,
+            names: &mut self.names,
+            pace: &self.pace,
+            told: &mut self.told,
+            env: run.env,
+        };
         let plan = &mut run.plan;
         let mut note = |before: &State, entry: &Entry<'_>| plan.note(before, entry);
-        let mut tip = Tip::reach(&mut *transaction, state, cursor, names, run.env, &mut note)?;
+        let mut tip = Tip::reach(&mut *transaction, held, &mut note)?;
         let since = (run.env.now)();
         for (at, submission) in run.submissions.iter().enumerate() {
             tip.tick();
             let late = (run.env.now)().ms_since(since) >= BATCH_MS;
-            if at > 0 && (late || run.must_wait(&tip, submission)) {
+            if at > 0 && (late || !tip.settled || run.must_wait(&tip, submission)) {
                 break;
             }
             let step = run.one(&mut tip, at, submission)?;
             run.steps.push(step);
         }
-        Ok(())
+        Ok(tip.settled)
     }
 
     /// A request that had landed before is answered from its record.
@@ -282,9 +290,10 @@ impl Run<'_> {
             Decided::Already(seq) => return Ok(Step::Already(seq)),
             Decided::Quiet(decision) => return Ok(Step::Quiet(decision)),
         };
+        tip.record_jump()?;
         let place = At { seq: tip.cursor.seq.next(), ts: tip.now, actor: actor.clone() };
         self.plan.note_events(tip.state, &place, &events);
-        let landed = tip.land(submission, digest, actor, events)?;
+        let (landed, _) = tip.land(submission, digest, actor, events)?;
         if let Some(request) = &submission.request {
             self.own.insert(request.clone(), (at, landed.receipt.seq));
         }

@@ -3,6 +3,7 @@
 //! Live and replay are one path: [`Ledger::refresh`] folds whatever the log holds after the cursor.
 
 mod batch;
+mod clock;
 mod fold;
 mod lookup;
 mod names;
@@ -16,12 +17,14 @@ use std::sync::Arc;
 use ulid::Ulid;
 
 pub use batch::{BATCH_MS, BATCH_REQUESTS, Batch, Reply};
+use clock::Pace;
+pub use clock::{ClockNotice, Uptime, UptimeSource};
 pub use fold::{Entry, LedgerError};
 use names::Names;
 pub use names::Past;
 pub use submit::{Answer, Committed, Landed, Receipt, Submission, SubmitError};
 
-use crate::event::{Event, LedgerCreated, codec};
+use crate::event::{ClockJumped, Event, LedgerCreated, codec};
 use crate::hash::Hash;
 use crate::id::{Actor, LedgerId, RequestId, Seq};
 use crate::log::{Cursor, FileLog, FileSystems, Log, LogError, Tail};
@@ -54,6 +57,10 @@ pub struct Ledger {
     tail: Option<Tail>,
     /// Where names occur.
     names: Names,
+    /// How fast the clock ought to go.
+    pace: Pace,
+    /// The jump of the clock that was recorded just before the last record here.
+    told: Option<ClockJumped>,
 }
 
 impl Ledger {
@@ -109,6 +116,7 @@ impl Ledger {
     pub fn start(log: Box<dyn Log>, root: Option<PathBuf>) -> Result<Self, LedgerError> {
         let mut ledger = Self {
             names: Names::new(root.as_deref()),
+            pace: Pace::new(root.as_deref()),
             log,
             root,
             state: Arc::default(),
@@ -116,6 +124,7 @@ impl Ledger {
             forgotten: Cursor::START,
             snapshot: Seq::ZERO,
             tail: None,
+            told: None,
         };
         if let Some((cursor, state)) = ledger.root.as_deref().and_then(snapshot::load) {
             (ledger.cursor, ledger.state, ledger.snapshot) = (cursor, Arc::new(state), cursor.seq);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use super::tip::Tip;
+use super::tip::{Held, Tip};
 use super::{Entry, Env, Ledger, LedgerError};
 use crate::decide::{Caller, Command, Decided, Decision, History, Refusal};
 use crate::event::Event;
@@ -173,7 +173,14 @@ impl Ledger {
         let mut work = Work { env, submission, digest, history, known: None };
         let outcome = self.under_lock(wait, &mut work);
         match outcome {
-            Ok(Outcome::Stored(committed)) => Ok(Answer::Committed(committed)),
+            Ok(Outcome::Stored { committed, settled }) => {
+                if !settled {
+                    self.mistrust();
+                    // What cannot be folded now is said to whoever asks next.
+                    drop(self.refresh());
+                }
+                Ok(Answer::Committed(committed))
+            }
             Ok(Outcome::Quiet(decision)) => Ok(Answer::Quiet(decision)),
             Ok(Outcome::Known(request, known)) => self.known(&request, known, digest),
             Ok(Outcome::Already(seq)) => Ok(Answer::Committed(Box::new(self.committed_at(seq)?))),
@@ -227,17 +234,24 @@ impl Ledger {
 
     fn under_lock(&mut self, wait: &Wait<'_>, work: &mut Work<'_>) -> Result<Outcome, SubmitError> {
         let mut transaction = self.log.transaction(wait)?;
-        let (state, cursor, names) = (&mut self.state, &mut self.cursor, &mut self.names);
-        let env = work.env;
+        let held = Held {
+            state: &mut self.state,
+            cursor: &mut self.cursor,
+            names: &mut self.names,
+            pace: &self.pace,
+            told: &mut self.told,
+            env: work.env,
+        };
         let mut note = |before: &State, entry: &Entry<'_>| work.note(before, entry);
-        let mut tip = Tip::reach(&mut *transaction, state, cursor, names, env, &mut note)?;
+        let mut tip = Tip::reach(&mut *transaction, held, &mut note)?;
         if let Some((request, known)) = work.known.take() {
             return Ok(Outcome::Known(request, known));
         }
         Ok(match tip.decide(work.submission, &work.history)? {
             Decided::Append { actor, events } => {
-                let landed = tip.land(work.submission, work.digest, actor, events)?;
-                Outcome::Stored(Box::new(Committed::of(landed, Arc::clone(tip.state))))
+                tip.record_jump()?;
+                let (landed, state) = tip.land(work.submission, work.digest, actor, events)?;
+                Outcome::Stored { committed: Box::new(Committed::of(landed, state)), settled: tip.settled }
             }
             Decided::Already(seq) => Outcome::Already(seq),
             Decided::Quiet(decision) => Outcome::Quiet(decision),
@@ -246,7 +260,11 @@ impl Ledger {
 }
 
 enum Outcome {
-    Stored(Box<Committed>),
+    Stored {
+        committed: Box<Committed>,
+        /// Whether state and cursor are where the log is. If not, part of a seal may be there.
+        settled: bool,
+    },
     Known(RequestId, (Seq, Hash)),
     Already(Seq),
     Quiet(Box<Decision>),

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
+use super::clock::Pace;
 use super::names::Names;
 use super::submit::{Landed, Receipt, Submission, SubmitError};
 use super::{Entry, Env, LedgerError, fold};
 use crate::decide::{self, Context, Decided, History};
-use crate::event::{Event, LedgerRecovered, LedgerSealed, codec};
+use crate::event::{ClockJumped, Event, LedgerRecovered, LedgerSealed, codec};
 use crate::hash::Hash;
 use crate::id::{Actor, RequestId};
 use crate::log::{AppendError, Cursor, Recovered, Transaction, Visit};
@@ -22,8 +23,24 @@ pub(super) struct Tip<'a, 'log> {
     pub cursor: &'a mut Cursor,
     names: &'a mut Names,
     env: &'a Env<'a>,
+    pace: &'a Pace,
+    told: &'a mut Option<ClockJumped>,
+    /// What the clock says.
+    clock: Timestamp,
     /// Ledger time: never before the last record.
     pub now: Timestamp,
+    /// Whether state and cursor are where the log is. If not, part of a seal may be there, and nothing more is to be done.
+    pub settled: bool,
+}
+
+/// What a ledger holds, for the time of a transaction.
+pub(super) struct Held<'a> {
+    pub state: &'a mut Arc<State>,
+    pub cursor: &'a mut Cursor,
+    pub names: &'a mut Names,
+    pub pace: &'a Pace,
+    pub told: &'a mut Option<ClockJumped>,
+    pub env: &'a Env<'a>,
 }
 
 impl<'a, 'log> Tip<'a, 'log> {
@@ -31,12 +48,10 @@ impl<'a, 'log> Tip<'a, 'log> {
     /// recovery moved aside.
     pub(super) fn reach(
         transaction: &'a mut (dyn Transaction + 'log),
-        state: &'a mut Arc<State>,
-        cursor: &'a mut Cursor,
-        names: &'a mut Names,
-        env: &'a Env<'a>,
+        held: Held<'a>,
         note: &mut dyn FnMut(&State, &Entry<'_>),
     ) -> Result<Self, SubmitError> {
+        let Held { state, cursor, names, pace, told, env } = held;
         // A transaction begins by looking at the last record: if that is the one folded last, nothing is to be read.
         if *cursor != transaction.head() {
             let read = |from: &Cursor, visit: &mut Visit<'_>| transaction.read(from, visit);
@@ -47,7 +62,8 @@ impl<'a, 'log> Tip<'a, 'log> {
             let (_, reached) = fold::catch_up(read, Arc::make_mut(state), *cursor, &mut both)?;
             *cursor = reached;
         }
-        let mut tip = Self { transaction, now: state.now, state, cursor, names, env };
+        let (clock, now) = (state.now, state.now);
+        let mut tip = Self { transaction, state, cursor, names, env, pace, told, clock, now, settled: true };
         tip.tick();
         tip.record_recovery()?;
         Ok(tip)
@@ -55,29 +71,54 @@ impl<'a, 'log> Tip<'a, 'log> {
 
     /// Reads the time: what is decided and what is recorded then stand at the same instant.
     pub(super) fn tick(&mut self) {
-        self.now = (self.env.now)().max(self.state.now);
+        self.clock = (self.env.now)();
+        self.now = self.clock.max(self.state.now);
     }
 
-    /// What the rules say of a request here and now.
+    /// What the rules say of a request here and now. After a jump of the clock they say it of the state with the jump on
+    /// record, and if the request is refused nothing is written.
     pub(super) fn decide(&self, submission: &Submission, history: &History) -> Result<Decided, SubmitError> {
-        let context = Context { state: self.state, history, caller: &submission.caller, now: self.now };
+        let after_jump = match self.pace.jump(self.state, self.clock) {
+            Some(jump) => {
+                let mut state = State::clone(self.state);
+                let at = At { seq: state.seq.next(), ts: self.now, actor: Actor::System };
+                state.apply(&at, &[jump.into()]).map_err(LedgerError::from)?;
+                Some(state)
+            }
+            None => None,
+        };
+        let state = after_jump.as_ref().unwrap_or(self.state);
+        let context = Context { state, history, caller: &submission.caller, now: self.now };
         Ok(decide::decide(&context, &submission.command)?)
     }
 
-    /// Appends what a request came to, and seals the segment if that filled it.
+    /// Records a jump of the clock, before what was decided on it.
+    pub(super) fn record_jump(&mut self) -> Result<(), SubmitError> {
+        let (jump, last) = (self.pace.jump(self.state, self.clock), self.state.now);
+        if let Some(jump) = &jump {
+            self.append_system(RequestId::from_ulid((self.env.ulid)()), vec![jump.clone().into()])?;
+        }
+        self.pace.settle(last, self.clock, jump.as_ref());
+        *self.told = jump;
+        Ok(())
+    }
+
+    /// Appends what a request came to, and seals the segment if that filled it. Returns the state just after the request.
     pub(super) fn land(
         &mut self,
         submission: &Submission,
         digest: Hash,
         actor: Actor,
         events: Vec<Event>,
-    ) -> Result<Landed, SubmitError> {
+    ) -> Result<(Landed, Arc<State>), SubmitError> {
         let request = submission.request.clone().unwrap_or_else(|| RequestId::from_ulid((self.env.ulid)()));
         let landed = self.append(actor, request, digest, events)?;
+        let state = Arc::clone(self.state);
+        // The record is there, whatever comes of the seal: whoever comes next seals, or goes on with what was begun.
         if self.transaction.wants_seal() {
-            self.seal()?;
+            self.settled = self.seal().is_ok();
         }
-        Ok(landed)
+        Ok((landed, state))
     }
 
     /// Appends one record. The state takes it first: what it cannot take is never written.

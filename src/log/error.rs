@@ -96,7 +96,7 @@ pub enum LogError {
         seq: Seq,
     },
     /// Another process holds the lock.
-    #[error("the ledger is held by {holder:?} for more than {waited_ms} ms")]
+    #[error("the ledger is held by {} for more than {waited_ms} ms", named(holder))]
     Busy {
         /// What the holder says of itself.
         holder: String,
@@ -276,6 +276,11 @@ impl LogError {
     }
 }
 
+/// A holder as it names itself; one that was just started may not have done so yet.
+fn named(holder: &str) -> String {
+    if holder.is_empty() { "another process".to_owned() } else { format!("{holder:?}") }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -294,5 +299,12 @@ mod tests {
         assert!(matches!(reading(Kind::IsADirectory), LogError::WrongType { .. }));
         assert!(matches!(reading(Kind::NotADirectory), LogError::WrongType { .. }));
         assert!(matches!(reading(Kind::Other), LogError::Io { op: "read", .. }));
+    }
+
+    #[test]
+    fn a_holder_without_a_name_is_another_process() {
+        let busy = |holder: &str| LogError::Busy { holder: holder.to_owned(), waited_ms: 5 }.to_string();
+        assert_eq!(busy(""), "the ledger is held by another process for more than 5 ms");
+        assert_eq!(busy("pid 7"), "the ledger is held by \"pid 7\" for more than 5 ms");
     }
 }

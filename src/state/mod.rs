@@ -4,6 +4,7 @@
 //! recording and replay go through the one function [`State::apply`], and nothing else writes a state.
 #![deny(clippy::wildcard_enum_match_arm)]
 
+mod clock;
 mod evidence;
 mod gate;
 mod goal;
@@ -19,6 +20,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+pub use clock::Jump;
 pub use evidence::{Evidence, Standing};
 pub use gate::{Approval, Gate};
 pub use goal::{Awaited, Criterion, Goal, GoalStatus, RunNote};
@@ -98,6 +100,8 @@ pub struct State {
     pub seq: Seq,
     /// Its ledger time; time never runs backwards.
     pub now: Timestamp,
+    /// The last jump of the clock.
+    pub jump: Option<Jump>,
     /// Numbers minted.
     pub minted: Minted,
     /// Peers, retired ones too.
@@ -151,6 +155,7 @@ impl State {
         match event {
             Event::LedgerCreated(e) => self.ledger_created(at, e),
             Event::LedgerRecovered(_) | Event::LedgerSealed(_) | Event::SecretAllowed(_) => Ok(()),
+            Event::ClockJumped(e) => self.clock_jumped(at, e),
             Event::AgentRegistered(e) => self.agent_registered(at, e),
             Event::AgentChanged(e) => self.agent_changed(e),
             Event::AgentRetired(e) => self.agent_retired(e),

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::path::PathBuf;
 
+use loopx::ledger::Uptime;
 use loopx::time::Timestamp;
 
 /// What the process was started with.
@@ -72,6 +73,32 @@ pub fn now() -> Timestamp {
     }
     let since_epoch = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
     Timestamp::from_micros(i64::try_from(since_epoch.as_micros()).unwrap_or(i64::MAX))
+}
+
+/// How long the machine has been running. Where [`now`] is held still it says what `LOOPX_TEST_UPTIME` says (`90s`, `2h`),
+/// or nothing.
+pub fn uptime() -> Option<Uptime> {
+    #[cfg(debug_assertions)]
+    #[expect(clippy::disallowed_methods, reason = "the one clock, held still")]
+    if std::env::var_os("LOOPX_TEST_NOW").is_some() {
+        let said = std::env::var("LOOPX_TEST_UPTIME").ok()?;
+        let ms = said.parse::<loopx::time::DurationMs>().ok()?.0;
+        return Some(Uptime { boot: "test".to_owned(), ms });
+    }
+    since_start()
+}
+
+#[cfg(target_os = "linux")]
+fn since_start() -> Option<Uptime> {
+    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+    let since = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+    let ms = u64::try_from(since.tv_sec).ok()?.checked_mul(1_000)?;
+    Some(Uptime { boot: boot.trim().to_owned(), ms: ms + u64::try_from(since.tv_nsec / 1_000_000).ok()? })
+}
+
+#[cfg(not(target_os = "linux"))]
+fn since_start() -> Option<Uptime> {
+    None
 }
 
 /// A fresh ULID.

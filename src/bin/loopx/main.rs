@@ -135,6 +135,11 @@ fn answer(output: &Output, schema: &str, json: bool, quiet: bool) -> ExitCode {
     } else {
         print(&output.text)
     };
+    if !json || streamed {
+        for warning in &output.warnings {
+            drop(writeln!(std::io::stderr(), "warning: {warning}"));
+        }
+    }
     match printed {
         Ok(()) => ExitCode::from(output.exit),
         Err(failure) => fail(&failure, schema, false),

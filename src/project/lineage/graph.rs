@@ -193,6 +193,7 @@ impl Graph {
             }
             Event::LedgerCreated(_)
             | Event::LedgerRecovered(_)
+            | Event::ClockJumped(_)
             | Event::LedgerSealed(_)
             | Event::AgentRegistered(_)
             | Event::SecretAllowed(_)

@@ -1,8 +1,12 @@
 //! One event as a short sentence.
 
-use loopx::event::{Allowance, Continuation, Event, GateOutcome, GoalChange, TodoChange};
+use loopx::event::{
+    Allowance, ClockDirection, ClockJumped, Continuation, Event, GateOutcome, GoalChange, LedgerRecovered,
+    TodoChange,
+};
 use loopx::project::escape::terminal;
 use loopx::text::Text;
+use loopx::time::DurationMs;
 
 use super::{count, event_word as word};
 
@@ -18,13 +22,8 @@ fn list<T: ToString>(ids: &[T]) -> String {
 pub fn sentence(event: &Event) -> String {
     match event {
         Event::LedgerCreated(e) => format!("ledger {} created by {}", e.ledger, terminal(e.program.as_str())),
-        Event::LedgerRecovered(e) => {
-            format!(
-                "recovered: {} torn bytes moved to quarantine/{}",
-                e.cut_bytes,
-                terminal(e.quarantine.as_str())
-            )
-        }
+        Event::LedgerRecovered(e) => recovered(e),
+        Event::ClockJumped(e) => clock(e),
         Event::LedgerSealed(e) => format!("segment {} sealed", e.segment),
         Event::SecretAllowed(_)
         | Event::AgentRegistered(_)
@@ -80,6 +79,21 @@ pub fn sentence(event: &Event) -> String {
         | Event::TrialStarted(_)
         | Event::TrialEnded(_)
         | Event::PromotionRecorded(_) => lineage(event),
+    }
+}
+
+fn recovered(tail: &LedgerRecovered) -> String {
+    let (bytes, name) = (tail.cut_bytes, terminal(tail.quarantine.as_str()));
+    format!("recovered: {bytes} torn bytes moved to quarantine/{name}")
+}
+
+fn clock(jump: &ClockJumped) -> String {
+    let (clock, by) = (jump.clock, DurationMs(jump.by_ms));
+    match jump.direction {
+        ClockDirection::Back => format!("the clock went back: it said {clock}, {by} before the last record"),
+        ClockDirection::Ahead => {
+            format!("the clock jumped ahead: it said {clock}, {by} further on than time has passed")
+        }
     }
 }
 
@@ -241,7 +255,7 @@ fn account(event: &Event) -> String {
                 Allowance::Share { milli } => format!("share {}.{:03}", milli / 1_000, milli % 1_000),
             };
             {
-                let window = loopx::time::DurationMs(e.window_ms);
+                let window = DurationMs(e.window_ms);
                 format!("quota of {} set to {allowance} in {window}: {}", e.goal, quoted(&e.why))
             }
         }

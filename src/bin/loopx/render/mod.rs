@@ -26,6 +26,8 @@ pub struct Output {
     pub text: String,
     /// The same in Markdown, where there is such a form.
     pub markdown: Option<String>,
+    /// What a person should know besides, a line each.
+    pub warnings: Vec<String>,
     /// The exit code.
     pub exit: u8,
     /// The record that the answer was made at.
@@ -52,11 +54,21 @@ impl Output {
         self
     }
 
+    /// Says what a person should know besides.
+    #[must_use]
+    pub fn warned(mut self, warning: Option<String>) -> Self {
+        self.warnings.extend(warning);
+        self
+    }
+
     /// The one JSON document, in the envelope that every command has.
     pub fn document(&self, schema: &str) -> Value {
         let mut document = self.keys.clone();
         document.insert("schema".to_owned(), schema.into());
         document.insert("ok".to_owned(), true.into());
+        if !self.warnings.is_empty() {
+            document.insert("warnings".to_owned(), json!(self.warnings));
+        }
         if let Some((seq, hash)) = self.head {
             document.insert("head".to_owned(), json!({"seq": seq, "hash": hash}));
         }

@@ -45,7 +45,7 @@ pub fn run(session: &Session<'_>) -> Result<Output, Failure> {
         }
     }
     match queue.broken {
-        None => Ok(Output::default()),
+        None => Ok(Output::default().warned(session.clock_warning(&ledger))),
         Some((number, Broken::Bad(error))) => Err(bulk.stopped(number, error.into())),
         Some((number, Broken::Unread(error))) => {
             Err(bulk.stopped(number, Failure::new("io", exit::IO, error.to_string())))

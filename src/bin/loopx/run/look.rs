@@ -81,7 +81,8 @@ pub fn ready(session: &Session<'_>, args: &cli::Ready) -> Result<Output, Failure
 pub fn should_run(session: &Session<'_>, args: &cli::ShouldRun) -> Result<Output, Failure> {
     let ledger = session.open()?;
     let decided = session.ask(&ledger, decide::should_run)?;
-    Ok(headed(packet::should_run(&session.voice, ledger.state(), &decided, args.include_detail), &ledger))
+    let output = packet::should_run(&session.voice, ledger.state(), &decided, args.include_detail);
+    Ok(headed(output, &ledger).warned(session.clock_warning(&ledger)))
 }
 
 /// The goal that a reader means: the one named, or the one that a decision would be about.
@@ -95,8 +96,8 @@ pub fn goal_of(session: &Session<'_>, state: &State) -> Result<GoalId, Failure> 
 /// `quota status`
 pub fn quota_status(session: &Session<'_>) -> Result<Output, Failure> {
     let ledger = session.open()?;
-    let (state, now) = (ledger.state(), session.now(&ledger));
-    let goal = goal_of(session, state)?;
+    let (state, now) = (session.present(&ledger), session.now(&ledger));
+    let goal = goal_of(session, &state)?;
     let quota = state.quotas.get(&goal);
     let numbers = packet::quota_keys(quota, now);
     let spends = quota.map(|quota| quota.groups.as_slice()).unwrap_or_default();
@@ -157,8 +158,8 @@ pub fn status(session: &Session<'_>, args: &cli::Status) -> Result<Output, Failu
         let bytes = pending.bytes;
         page.say(format!("{bytes} bytes after it are in progress or torn; the next write settles it"));
     }
-    let output = status_of(session, ledger.state(), now, args.limit, &page)?;
-    Ok(headed(output, &ledger))
+    let output = status_of(session, &session.present(&ledger), now, args.limit, &page)?;
+    Ok(headed(output.warned(session.clock_warning(&ledger)), &ledger))
 }
 
 /// The status of a state, live or replayed, with a last word.

@@ -18,14 +18,16 @@ mod start;
 mod topic;
 mod write;
 
+use std::borrow::Cow;
 use std::mem::ManuallyDrop;
 use std::path::PathBuf;
 
 use loopx::app::{CheckRunner, Host, place};
 use loopx::decide::{Caller, Context, History};
-use loopx::ledger::{Env, Ledger};
+use loopx::ledger::{ClockNotice, Env, Ledger};
 use loopx::log::{FileSystems, LogError, Wait};
-use loopx::time::Timestamp;
+use loopx::state::State;
+use loopx::time::{DurationMs, Timestamp};
 
 use crate::cli::{self, Cli, Global, Top};
 use crate::environment::{self, Environment};
@@ -117,7 +119,9 @@ impl<'a> Session<'a> {
     /// Opens and folds the ledger. Its state is not taken apart again: that takes as long as a decision, and the process
     /// ends with the answer.
     pub fn open(&self) -> Result<ManuallyDrop<Ledger>, Failure> {
-        Ok(ManuallyDrop::new(Ledger::open_in(self.file_systems(), &self.root()?)?))
+        let mut ledger = Ledger::open_in(self.file_systems(), &self.root()?)?;
+        ledger.set_uptime(Box::new(environment::uptime));
+        Ok(ManuallyDrop::new(ledger))
     }
 
     /// Where the list of this user's ledgers is kept, if anywhere.
@@ -139,6 +143,16 @@ impl<'a> Session<'a> {
         environment::now().max(ledger.state().now)
     }
 
+    /// The state as a reader finds it now.
+    pub fn present<'l>(&self, ledger: &'l Ledger) -> Cow<'l, State> {
+        ledger.present(environment::now())
+    }
+
+    /// What a person should know of the clock, in one line.
+    pub fn clock_warning(&self, ledger: &Ledger) -> Option<String> {
+        ledger.clock_notice(environment::now()).map(clock_words)
+    }
+
     /// Runs a pure reader of decisions.
     pub fn ask<T>(
         &self,
@@ -147,9 +161,26 @@ impl<'a> Session<'a> {
     ) -> Result<T, Failure> {
         let caller = self.caller()?;
         let history = History::default();
-        let context =
-            Context { state: ledger.state(), history: &history, caller: &caller, now: self.now(ledger) };
+        let state = self.present(ledger);
+        let context = Context { state: &state, history: &history, caller: &caller, now: self.now(ledger) };
         Ok(reader(&context)?)
+    }
+}
+
+/// What is so, and what to do.
+fn clock_words(notice: ClockNotice) -> String {
+    match notice {
+        ClockNotice::Behind { clock, last } => format!(
+            "the clock says {clock}, {} before the last record. Until it gets there ledger time stands still, and no lease or \
+             quota window runs out. Set the clock right; if it is right, the last record came from a clock that was ahead: \
+             an owner can release todos and set the quota meanwhile",
+            DurationMs(last.ms_since(clock))
+        ),
+        ClockNotice::Ahead { clock, by_ms } => format!(
+            "the clock says {clock}, {} further on than time has passed. Leases and spent quota were moved along, so none runs \
+             out. If the clock is wrong, set it right before more is recorded: ledger time never goes back",
+            DurationMs(by_ms)
+        ),
     }
 }
 

@@ -1,19 +1,22 @@
 //! Getting going: init, connect, doctor, prime.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use loopx::app::{self, place};
+use loopx::id::LedgerId;
 use loopx::ledger::Ledger;
 use loopx::log::{LogError, VerifyOptions};
+use loopx::scratch;
 use loopx::time::DurationMs;
 use serde_json::{Value, json};
 
 use super::Session;
 use super::look::headed;
 use crate::cli;
+use crate::environment;
 use crate::failure::{Failure, exit};
-use crate::render::{Output, count, thing};
+use crate::render::{Output, count, event_word as word, thing};
 
 /// `init`
 pub fn init(session: &Session<'_>, args: &cli::Init) -> Result<Output, Failure> {
@@ -26,8 +29,10 @@ pub fn init(session: &Session<'_>, args: &cli::Init) -> Result<Output, Failure> 
         directory = place::home(&directory)?;
     }
     fs::create_dir_all(&directory).map_err(|error| LogError::writing_blob(&directory, error))?;
-    let ledger = app::init(session.file_systems(), &directory, &session.env(), args.track)?;
+    let mut ledger = app::init(session.file_systems(), &directory, &session.env(), args.track)?;
+    ledger.set_uptime(Box::new(environment::uptime));
     session.note(&ledger);
+    ledger.keep_pace(environment::now());
     let id = ledger.state().ledger.map(|id| id.to_string()).unwrap_or_default();
     let path = directory.join(place::DIRECTORY);
     let text = format!(
@@ -82,12 +87,13 @@ pub fn doctor(session: &Session<'_>) -> Result<Output, Failure> {
             found.push(lock(&root));
             found.push(permission(&root));
             found.push(integrity(&root));
-            if let Ok(ledger) = Ledger::open(&root) {
+            if let Ok(ledger) = session.open() {
                 found.push(clock(session, &ledger));
                 found.push(people(&ledger));
                 found.push(blobs(&root));
             }
             found.push(quarantine(&root));
+            found.push(leftovers(&root));
         }
     }
     let sound = found.iter().all(|finding| finding.sound);
@@ -153,6 +159,9 @@ fn lock(root: &Path) -> Finding {
     match held {
         Err(error) => finding("lock", false, format!("{}: {error}", path.display()), Some("loopx verify")),
         Ok(None) => finding("lock", true, "free", None),
+        Ok(Some(holder)) if holder.trim().is_empty() => {
+            finding("lock", true, "held now by another process", None)
+        }
         Ok(Some(holder)) => finding("lock", true, format!("held now by {}", holder.trim()), None),
     }
 }
@@ -213,13 +222,14 @@ fn blobs(root: &Path) -> Finding {
 }
 
 fn clock(session: &Session<'_>, ledger: &Ledger) -> Finding {
-    let (now, last) = ((session.env().now)(), ledger.state().now);
-    let behind = last.ms_since(now);
-    if behind > 1_000 {
-        let text = format!("{} behind the last record; ledger time waits for it", DurationMs(behind));
-        return finding("clock", false, text, Some("date -u"));
+    if let Some(warning) = session.clock_warning(ledger) {
+        return finding("clock", false, warning, Some("date -u"));
     }
-    finding("clock", true, format!("last record {} ago", DurationMs(now.ms_since(last))), None)
+    let now = (session.env().now)();
+    let since = DurationMs(now.ms_since(ledger.state().now));
+    let jump = ledger.state().jump.as_ref();
+    let jump = jump.map(|jump| format!("; last jumped {} at #{}", word(&jump.direction), jump.seq));
+    finding("clock", true, format!("last record {since} ago{}", jump.unwrap_or_default()), None)
 }
 
 fn people(ledger: &Ledger) -> Finding {
@@ -241,4 +251,42 @@ fn quarantine(root: &Path) -> Finding {
         Err(error) => return finding("quarantine", false, error.to_string(), None),
     };
     finding("quarantine", true, format!("{} of torn bytes kept", count(kept, "file")), None)
+}
+
+/// What processes that were killed left behind: harmless, and only in the way of a tidy disk.
+fn leftovers(root: &Path) -> Finding {
+    let shelves =
+        fs::read_dir(root.join("blobs")).into_iter().flatten().filter_map(|shelf| Some(shelf.ok()?.path()));
+    let places = ["snap", "idx"].map(|name| root.join(name)).into_iter().chain(shelves);
+    let mut found: Vec<PathBuf> = places.flat_map(|place| scratch::abandoned(&place)).collect();
+    found.extend(unfinished(root));
+    let Some(first) = found.first() else { return finding("leftovers", true, "none", None) };
+    let text = format!(
+        "{} of processes that are gone may be deleted: {}",
+        count(found.len(), "file"),
+        first.display()
+    );
+    let more = if found.len() > 1 { " …" } else { "" };
+    finding("leftovers", true, text + more, None)
+}
+
+/// Ledgers beside this one that were never finished: begun before this one, so nobody is at work on them.
+fn unfinished(root: &Path) -> Vec<PathBuf> {
+    let Some((parent, name)) = root.parent().zip(root.file_name().and_then(|name| name.to_str())) else {
+        return Vec::new();
+    };
+    let begun = |path: &PathBuf| {
+        let id = path
+            .file_name()?
+            .to_str()?
+            .strip_prefix(name)?
+            .strip_prefix(".new-")?
+            .parse::<LedgerId>()
+            .ok()?;
+        let this =
+            fs::read_to_string(root.join("log/FORMAT")).ok()?.lines().nth(1)?.parse::<LedgerId>().ok()?;
+        Some(id < this)
+    };
+    let entries = fs::read_dir(parent).into_iter().flatten().filter_map(|entry| Some(entry.ok()?.path()));
+    entries.filter(|path| begun(path) == Some(true)).collect()
 }

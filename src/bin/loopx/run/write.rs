@@ -18,13 +18,15 @@ pub fn run(session: &Session<'_>, top: &Top, submission: Submission) -> Result<O
         Top::Next(args) => Some(args),
         _ => None,
     };
+    let warning = session.clock_warning(&ledger);
     match answer {
         Answer::Committed(committed) => {
             session.note(&ledger);
-            Ok(match options {
+            let output = match options {
                 Some(_) => taken(session, &ledger, &committed)?,
                 None => committed_output(&committed),
-            })
+            };
+            Ok(output.warned(warning))
         }
         Answer::Quiet(decided) => {
             let mut output = decision::quiet(&session.voice, ledger.state(), &decided, &[]);
@@ -35,7 +37,7 @@ pub fn run(session: &Session<'_>, top: &Top, submission: Submission) -> Result<O
             if options.is_some_and(|args| args.exit_code) {
                 output.exit = decision::exit_code(&decided.verdict);
             }
-            Ok(output.at(ledger.head().seq, ledger.head().hash))
+            Ok(output.at(ledger.head().seq, ledger.head().hash).warned(warning))
         }
     }
 }
