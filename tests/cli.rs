@@ -262,6 +262,8 @@ scripts! {
     goals
     lineage
     checks
+    decisions
+    evidence
 }
 
 /// The help of a command begins with what the command does, in words; nowhere with its own name in code marks.

@@ -1,6 +1,7 @@
 //! A decision: in one line for an agent, and with its trace for whoever asks why.
 
 use loopx::decide::{Decision, Mode, PlanCause, Verdict};
+use loopx::decision_scope::DecisionScope;
 use loopx::event::Event;
 use loopx::id::{CapabilityId, GateId, TodoId, TurnId};
 use loopx::ledger::Committed;
@@ -9,6 +10,7 @@ use loopx::state::{GoalStatus, State};
 use loopx::time::{DurationMs, Timestamp};
 use serde_json::{Map, Value, json};
 
+use super::voice::quoted;
 use super::{Output, Voice, value};
 use crate::failure::{exit, when};
 
@@ -99,7 +101,7 @@ pub fn quiet(voice: &Voice, state: &State, decision: &Decision) -> Output {
         }
         Verdict::Plan { cause } => plan_lines(voice, cause),
         Verdict::Wait => wait_line(voice, state, decision),
-        Verdict::Done => format!("DONE goal {} is finished\n", decision.goal),
+        Verdict::Done => done_lines(decision),
     };
     let asked: &[GateId] = match &decision.verdict {
         Verdict::Ask { gates, .. } => gates,
@@ -133,6 +135,14 @@ pub fn quiet(voice: &Voice, state: &State, decision: &Decision) -> Output {
     keys.insert("wake".to_owned(), value(&decision.wake));
     keys.insert("questions".to_owned(), questions(state, &decision.questions));
     keys.insert("user_actions".to_owned(), value(&decision.user_actions));
+    if !decision.unasked.is_empty() {
+        let one = |(scope, todos): &(DecisionScope, Vec<TodoId>)| json!({"scope": scope, "todos": todos, "ask": ask(voice, scope, todos)});
+        keys.insert("unasked".to_owned(), decision.unasked.iter().take(ASKS).map(one).collect());
+    }
+    if !decision.findings.is_empty() {
+        let findings: Vec<String> = decision.findings.iter().map(ToString::to_string).collect();
+        keys.insert("findings".to_owned(), value(&findings));
+    }
     keys.entry("next_commands").or_insert_with(|| value(&next_commands(voice, decision)));
     Output { keys, ..Output::text(out) }
 }
@@ -207,8 +217,44 @@ fn person_lines(
         out.push_str(&format!("ASK {id}  {title}  needs {capability}, which only an owner grants\n"));
         out.push_str(&format!("  {}\n", voice.owner(&grant)));
     }
+    for (scope, todos) in decision.unasked.iter().take(ASKS) {
+        let (shown, more) = super::cut(todos, BLOCKED);
+        let names: Vec<String> = shown.iter().map(ToString::to_string).collect();
+        let more = more.map(|more| format!(" ({more})")).unwrap_or_default();
+        out.push_str(&format!("ASK {}{more}  a decision on {scope} is required\n", names.join(", ")));
+        out.push_str(&format!("  nobody has been asked: {}\n", ask(voice, scope, todos)));
+    }
+    if decision.unasked.len() > ASKS {
+        out.push_str(&format!(
+            "  … {} more: {}\n",
+            decision.unasked.len() - ASKS,
+            voice.command("ready --explain")
+        ));
+    }
     out
 }
+
+/// Most decisions that are asked for in one answer, and most todos in one question: the rest comes with the next answer.
+const ASKS: usize = 3;
+const BLOCKED: usize = 8;
+
+/// The command that puts the question for a decision that todos require.
+fn ask(voice: &Voice, scope: &DecisionScope, todos: &[TodoId]) -> String {
+    let blocks: String = todos.iter().take(BLOCKED).map(|id| format!(" --blocks {id}")).collect();
+    voice.command(&format!("ask \"...\" --scope {}{blocks}", quoted(&scope.to_string())))
+}
+
+/// A goal that is completed says what it no longer shows.
+fn done_lines(decision: &Decision) -> String {
+    let mut out = format!("DONE goal {} is finished\n", decision.goal);
+    let (rows, more) = super::cut(&decision.findings, FINDINGS);
+    rows.iter().for_each(|finding| out.push_str(&format!("  finding  {finding}\n")));
+    more.iter().for_each(|more| out.push_str(&format!("  {more}\n")));
+    out
+}
+
+/// Most findings in one answer.
+const FINDINGS: usize = 6;
 
 fn plan_lines(voice: &Voice, cause: &PlanCause) -> String {
     let list = |ids: &[String]| ids.join(", ");
@@ -300,13 +346,13 @@ pub fn next_commands(voice: &Voice, decision: &Decision) -> Vec<String> {
     match &decision.verdict {
         Verdict::Run { .. } => vec![voice.command("next")],
         Verdict::Poll { todo } => vec![voice.command(&poll_command(*todo))],
-        Verdict::Ask { gates, grants, .. } if gates.is_empty() => {
+        Verdict::Ask { gates, grants, .. } => {
+            let show = gates.iter().map(|gate| voice.command(&format!("gate show {gate}")));
+            let asks = decision.unasked.iter().take(ASKS).map(|(scope, todos)| ask(voice, scope, todos));
             let agent = decision.holder.actor.name();
             let grant = |capability| format!("agent grant {agent} --capability {capability} --why \"...\"");
-            grants.iter().map(|(_, capability)| voice.owner(&grant(capability))).collect()
-        }
-        Verdict::Ask { gates, .. } => {
-            gates.iter().map(|gate| voice.command(&format!("gate show {gate}"))).collect()
+            let grants = grants.iter().filter(|_| gates.is_empty());
+            show.chain(asks).chain(grants.map(|(_, capability)| voice.owner(&grant(capability)))).collect()
         }
         Verdict::Plan { cause: PlanCause::Accepted } => vec![voice.command("goal complete --why \"...\"")],
         Verdict::Plan { cause: PlanCause::Empty { .. } } => vec![voice.command("add \"...\"")],

@@ -2,6 +2,7 @@
 
 pub mod decision;
 pub mod event;
+pub mod judgment;
 pub mod packet;
 pub mod status;
 pub mod thing;
@@ -13,7 +14,7 @@ use serde_json::{Map, Value, json};
 
 use crate::failure::Failure;
 
-pub use voice::Voice;
+pub use voice::{Voice, quoted};
 
 /// An answer, ready to be printed in either form.
 #[derive(Debug, Clone, Default)]

@@ -26,6 +26,10 @@ pub fn text(voice: &Voice, status: &Status<'_>, now: Timestamp) -> String {
     for (id, todo) in &status.user_actions {
         section.row(&format!("{id}  {}  only a person can do it", terminal(todo.spec.title.as_str())));
     }
+    let mut section = section.next("finding");
+    let findings: Vec<String> = status.findings.iter().map(ToString::to_string).collect();
+    let (rows, more) = cut(&findings, ROWS);
+    rows.iter().chain(&more).for_each(|row| section.row(row));
     let mut section = section.next("running");
     for run in &status.running {
         let turn =
@@ -109,8 +113,7 @@ fn acceptance(status: &Status<'_>) -> String {
     if criteria.is_empty() {
         return "; no acceptance criteria".to_owned();
     }
-    let open: Vec<String> =
-        criteria.iter().filter(|(_, c)| c.met_by.is_none()).map(|(id, _)| id.to_string()).collect();
+    let open: Vec<String> = status.open_criteria.iter().map(|open| open.id.to_string()).collect();
     let met = criteria.len() - open.len();
     let open = if open.is_empty() { String::new() } else { format!(" ({} open)", open.join(", ")) };
     format!("; acceptance {met} of {}{open}", criteria.len())
@@ -146,8 +149,11 @@ pub fn json(state: &State, status: &Status<'_>, now: Timestamp) -> Value {
             "id": status.id, "objective": goal.objective, "status": value(&goal.status), "instance": goal.instance,
             "revision": goal.revision, "started": goal.started, "write": goal.write, "read": goal.read,
             "criteria": goal.criteria.iter().map(|(id, criterion)| {
-                json!({"id": id, "text": criterion.text, "met_by": criterion.met_by})
+                let open = status.open_criteria.iter().find(|open| open.id == *id);
+                json!({"id": id, "text": criterion.text, "met_by": criterion.met_by,
+                    "open": open.map(ToString::to_string)})
             }).collect::<Vec<_>>(),
+            "findings": status.findings.iter().map(ToString::to_string).collect::<Vec<_>>(),
             "note": value(&goal.note),
         },
         "needs_you": {
