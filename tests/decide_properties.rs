@@ -552,7 +552,9 @@ proptest! {
         let before: Vec<_> = lanes.iter().map(|who| world.should_run(who)).collect();
         let owner = world.state().owners.iter().find(|(_, owner)| !owner.revoked).unwrap().0.clone();
         world.by(&format!("@{owner} {goal}"), format!(r#"{{"command":"gate.open","question":"q","blocks":["{gated}"]{scope}}}"#));
-        if !then.is_empty() {
+        // A todo that is taken from its holder frees paths and resources, which other work depends on.
+        let held = world.state().todos[&gated].claim.is_some();
+        if !then.is_empty() && !held {
             let gate = world.state().minted.gates;
             let decide = format!(r#"{{"command":"gate.decide","gate":"G{gate}","outcome":{{"is":"{then}"}},"why":"w"}}"#);
             world.by(&format!("@{owner} {goal}"), decide);
