@@ -5,6 +5,7 @@
 pub mod app;
 pub mod decide;
 pub mod decimal;
+pub mod decision_scope;
 pub mod event;
 pub mod hash;
 pub mod id;

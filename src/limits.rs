@@ -54,6 +54,9 @@ pub const PATH_MAX_BYTES: usize = 1024;
 /// Largest evidence file that is copied into the blob store.
 pub const BLOB_MAX_BYTES: u64 = 64 << 20;
 
+/// Longest time for which evidence may be said to be good: ten years.
+pub const VALID_FOR_MAX_MS: u64 = 3_653 * 86_400_000;
+
 /// Shortest lease.
 pub const LEASE_MIN_MS: u64 = 1_000;
 

@@ -299,6 +299,8 @@ scripts! {
     topics
     markdown
     clock
+    decisions
+    evidence
 }
 
 /// The help of a command begins with what the command does, in words; nowhere with its own name in code marks.

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 fn examples() -> Vec<(Value, Value)> {
     let hash = Hash::blob(b"one").to_string();
     let at = "2026-12-01T12:34:56.000000Z";
-    let proof = json!({"bytes":6,"digest":hash,"exit":0,"kind":"command","source":"make","summary":"s"});
+    let proof = json!({"bytes":6,"digest":hash,"exit":0,"kind":"command","source":"make","summary":"s","valid_for_ms":60000});
     let close = json!({
         "epoch":1,"evidence":["E1"],"hand_over":"b","meets":["A1"],"next":["go on"],"no_follow_up":"n",
         "proof":[proof],"successors":["T2"],"wait_for":{"until":at},
@@ -59,7 +59,7 @@ fn examples() -> Vec<(Value, Value)> {
         json!({
             "buildable":["kit"],"granted":["prod"],"watch":"ci","every_ms":60000,"until":at,
             "class":"user_action","priority":"P0","action":"edit","done_when":"d","needs":["T1"],"write":["src"],
-            "resources":["gpu0"],"requires":["gpu"],"excluded":["b"],"bound":"a","check":["make"],"serves":["A1"],
+            "resources":["gpu0"],"requires":["gpu"],"requires_decision":["production:goal:deploy"],"excluded":["b"],"bound":"a","check":["make"],"serves":["A1"],
         }),
     );
     both(json!({"command":"todo.claim","todo":"T1"}), json!({"ttl_ms":60000}));
@@ -74,20 +74,21 @@ fn examples() -> Vec<(Value, Value)> {
     both(json!({"command":"todo.supersede","todo":"T1","by":"T2","why":"w"}), json!({}));
     both(
         json!({"command":"gate.open","question":"q"}),
-        json!({"options":["ship"],"blocks":["T1"],"blocks_agents":["a"],"blocks_all":true,"evidence":["E1"]}),
+        json!({"options":["ship"],"blocks":["T1"],"blocks_agents":["a"],"blocks_all":true,"evidence":["E1"],"scope":"production:goal:*"}),
     );
     both(
         json!({"command":"gate.decide","gate":"G1","outcome":{"is":"approve"},"why":"w"}),
-        json!({"outcome":{"is":"choice","option":"ship"}}),
+        json!({"outcome":{"is":"choice","option":"ship"},"valid_until":at,"rests_on":["E1"]}),
     );
     both(json!({"command":"gate.withdraw","gate":"G1","why":"w"}), json!({}));
+    both(json!({"command":"gate.revoke","gate":"G1","why":"w"}), json!({}));
     both(json!({"command":"lease.acquire","resource":"gpu0"}), json!({"ttl_ms":60000}));
     both(json!({"command":"lease.renew","on":"T1"}), json!({"epoch":1,"ttl_ms":60000}));
     both(json!({"command":"lease.release","resource":"gpu0"}), json!({"epoch":1}));
     both(
         json!({"command":"evidence.add","about":"T1","kind":"note","summary":"s"}),
         json!({
-            "kind":"metric","source":"x","exit":0,"digest":hash,"bytes":6,
+            "kind":"metric","source":"x","exit":0,"digest":hash,"bytes":6,"valid_for_ms":60000,
             "metric":{"trial":"R1","metric":"acc","dataset":"iris-v1","value":"0.95","spread":"0.01","n":150},
         }),
     );

@@ -17,7 +17,7 @@ fn examples() -> Vec<(&'static str, Value)> {
     let other = json!({"actor":"owner/ana","session":"s2"});
     let spec = json!({
         "action":"edit","bound":"a","buildable":["kit"],"check":["make","test"],"class":"user_action","done_when":"it passes",
-        "excluded":["b"],"granted":["prod"],"monitor":{"every_ms":60000,"target":"ci","until":late},"needs":["T1"],"priority":"P1","requires":["gpu"],"resources":["gpu0"],"serves":["A1"],
+        "excluded":["b"],"granted":["prod"],"monitor":{"every_ms":60000,"target":"ci","until":late},"needs":["T1"],"priority":"P1","requires":["gpu"],"requires_decision":["production:goal:deploy"],"resources":["gpu0"],"serves":["A1"],
         "title":"do it","write":["src/a"],
     });
     let mut all = vec![
@@ -67,9 +67,10 @@ fn examples() -> Vec<(&'static str, Value)> {
         ("todo.cancelled", json!({"id":"T1","why":"no"})),
         (
             "gate.opened",
-            json!({"blocks":{"agents":["a"],"all":true,"todos":["T1"]},"evidence":["E1"],"goal":"iris","id":"G1","options":["ship"],"question":"Ship?"}),
+            json!({"blocks":{"agents":["a"],"all":true,"todos":["T1"]},"evidence":["E1"],"goal":"iris","id":"G1","options":["ship"],"question":"Ship?","scope":"production:goal:deploy"}),
         ),
         ("gate.withdrawn", json!({"id":"G1","why":"no longer"})),
+        ("gate.revoked", json!({"id":"G1","why":"not any more"})),
         ("claim.taken", json!({"epoch":1,"holder":holder,"todo":"T1"})),
         ("claim.released", json!({"epoch":1,"todo":"T1","why":"enough"})),
         (
@@ -89,7 +90,7 @@ fn examples() -> Vec<(&'static str, Value)> {
             json!({
                 "about":"R1","bytes":6,"digest":hash,"exit":0,"goal":"iris","id":"E1","kind":"metric",
                 "metric":{"dataset":"iris-v1","metric":"acc","n":150,"spread":"0.01","trial":"R1","value":"0.95"},
-                "revision":1,"source":"make eval","summary":"0.95",
+                "revision":1,"source":"make eval","summary":"0.95","valid_until":late,
             }),
         ),
         (
@@ -159,7 +160,10 @@ fn examples() -> Vec<(&'static str, Value)> {
         json!({"is":"defer"}),
         json!({"is":"choice","option":"ship"}),
     ] {
-        all.push(("gate.decided", json!({"id":"G1","outcome":outcome,"why":"w"})));
+        all.push((
+            "gate.decided",
+            json!({"id":"G1","outcome":outcome,"rests_on":["E1"],"valid_until":late,"why":"w"}),
+        ));
     }
     for then in [
         json!({"then":"successors","todos":["T2"]}),
@@ -169,7 +173,10 @@ fn examples() -> Vec<(&'static str, Value)> {
         json!({"at":early,"then":"wait_until"}),
         json!({"then":"no_follow_up","why":"w"}),
     ] {
-        all.push(("todo.completed", json!({"continuation":then,"epoch":1,"evidence":["E1"],"id":"T1"})));
+        all.push((
+            "todo.completed",
+            json!({"approvals":["G1"],"continuation":then,"epoch":1,"evidence":["E1"],"id":"T1"}),
+        ));
     }
     all
 }
@@ -224,6 +231,7 @@ fn others(value: &Value) -> Vec<Value> {
                 "defer",
                 "approve",
                 "ahead",
+                "resource:lane:gpu",
             ];
             words.iter().map(|word| json!(word)).collect()
         }

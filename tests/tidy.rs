@@ -15,17 +15,51 @@ const FLOORS: &[(&str, &[&str])] = &[
     ("text", &["limits", "spelling"]),
     ("decimal", &["id", "spelling"]),
     ("scope", &["id", "limits", "spelling"]),
+    ("decision_scope", &["id", "spelling"]),
     ("json", &["limits"]),
     ("secret", &[]),
     // Floor 1: record. It knows no event.
     ("record", &["hash", "id", "limits", "time"]),
     // Floor 2: event. It knows no record.
-    ("event", &["decimal", "hash", "id", "json", "limits", "scope", "spelling", "text", "time"]),
+    (
+        "event",
+        &["decimal", "decision_scope", "hash", "id", "json", "limits", "scope", "spelling", "text", "time"],
+    ),
     // Floor 3: state.
-    ("state", &["event", "hash", "id", "limits", "scope", "text", "time"]),
+    ("state", &["decision_scope", "event", "hash", "id", "limits", "scope", "text", "time"]),
     // Floor 4: pure readers of state.
-    ("decide", &["decimal", "event", "hash", "id", "limits", "scope", "secret", "state", "text", "time"]),
-    ("project", &["decide", "decimal", "event", "hash", "id", "ledger", "scope", "state", "text", "time"]),
+    (
+        "decide",
+        &[
+            "decimal",
+            "decision_scope",
+            "event",
+            "hash",
+            "id",
+            "limits",
+            "scope",
+            "secret",
+            "state",
+            "text",
+            "time",
+        ],
+    ),
+    (
+        "project",
+        &[
+            "decide",
+            "decimal",
+            "decision_scope",
+            "event",
+            "hash",
+            "id",
+            "ledger",
+            "scope",
+            "state",
+            "text",
+            "time",
+        ],
+    ),
     // Side column: I/O. A log knows records, not events.
     ("scratch", &[]),
     ("log", &["hash", "id", "limits", "record", "time"]),

@@ -5,7 +5,7 @@ use super::evidence::{record, stated};
 use super::frontier::{Hindrance, hindrances};
 use super::todo::{check_epoch, open_todo};
 use super::turn::own_turn;
-use super::{Context, Decided, Draft, Refusal, bounded, goal, quota};
+use super::{Context, Decided, Draft, Refusal, bounded, gate, goal, quota};
 use crate::event::{
     AcceptanceMet, Continuation, DeliveryOutcome, EvidenceKind, Holder, LeaseTarget, Subject, TodoAdded,
     TodoCompleted, TodoSpec, TurnClosed, TurnEnd,
@@ -75,10 +75,11 @@ fn completion<'a>(
     if let Some(hindrance) = found.filter(|_| caller.actor.agent().is_some()) {
         return Err(Refusal::NotRunnable { todo: id, hindrance });
     }
+    let approvals = gate::covered(context, id, todo)?;
     let evidence = shown_by(draft, context, id, todo, close)?;
     met(draft, context, todo, close, &evidence)?;
     let continuation = what_follows(draft, context, id, todo, close)?;
-    draft.push(TodoCompleted { continuation, epoch: todo.epoch, evidence, id });
+    draft.push(TodoCompleted { approvals, continuation, epoch: todo.epoch, evidence, id });
     Ok(todo)
 }
 
@@ -95,7 +96,7 @@ fn shown_by(
     let about = Subject::Todo(id);
     let mut evidence = Vec::new();
     for named in &close.evidence {
-        let found = goal::supporting(context.state, *named)?;
+        let found = goal::supporting(context, *named)?;
         let of_a_trial = matches!(found.about, Subject::Trial(_)) && found.goal == todo.goal;
         if found.about != about && !of_a_trial {
             return Err(Refusal::EvidenceElsewhere { evidence: *named, about: id.to_string() });
@@ -139,6 +140,7 @@ fn passed_check(id: TodoId, todo: &Todo, close: &Close) -> Result<Option<NewEvid
         exit: *exit,
         digest: Some(*digest),
         bytes: Some(*bytes),
+        valid_for_ms: None,
     }))
 }
 

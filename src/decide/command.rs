@@ -6,6 +6,7 @@ use super::SpendName;
 use serde::{Deserialize, Serialize};
 
 use crate::decimal::Decimal;
+use crate::decision_scope::DecisionScope;
 use crate::event::{
     Allowance, DeliveryOutcome, Direction, EvidenceKind, GateOutcome, InvalidationCause, LeaseTarget,
     Priority, ResumeWhen, Split, Subject, TodoClass, TrialEnd,
@@ -219,6 +220,9 @@ commands! {
         /// Until when.
         #[serde(default)]
         until: Option<Timestamp>,
+        /// Scopes in which a human has to have decided.
+        #[serde(default)]
+        requires_decision: Vec<DecisionScope>,
         /// Agents that may not take it.
         #[serde(default)]
         excluded: Vec<AgentId>,
@@ -339,6 +343,9 @@ commands! {
     "gate.open" GateOpen {
         /// The exact question.
         question: Text,
+        /// The scope in which a decision is asked for.
+        #[serde(default)]
+        scope: Option<DecisionScope>,
         /// Possible answers; empty means approve or reject.
         #[serde(default)]
         options: Vec<Label>,
@@ -361,7 +368,20 @@ commands! {
         gate: GateId,
         /// The decision.
         outcome: GateOutcome,
+        /// When the approval ends by itself.
+        #[serde(default)]
+        valid_until: Option<Timestamp>,
+        /// Evidence that has to stay current for the approval to cover anything.
+        #[serde(default)]
+        rests_on: Vec<EvidenceId>,
         /// The rationale.
+        why: Text,
+    }
+    /// Takes an approval back; owners only.
+    "gate.revoke" GateRevoke {
+        /// The gate.
+        gate: GateId,
+        /// The reason.
         why: Text,
     }
     /// Withdraws a gate.
@@ -650,6 +670,9 @@ pub struct NewEvidence {
     /// Size of its content.
     #[serde(default)]
     pub bytes: Option<u64>,
+    /// For how long it shows anything; for as long as nothing changes if absent.
+    #[serde(default)]
+    pub valid_for_ms: Option<u64>,
 }
 
 /// A measured value.

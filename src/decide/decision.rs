@@ -3,8 +3,10 @@
 use serde::Serialize;
 
 use super::frontier::Hindrance;
+use crate::decision_scope::DecisionScope;
 use crate::event::Holder;
 use crate::id::{CapabilityId, CriterionId, GateId, GoalId, Seq, TodoId, TurnId};
+use crate::state::OpenCriterion;
 use crate::time::Timestamp;
 
 /// What to do now.
@@ -225,6 +227,10 @@ pub struct Decision {
     pub questions: Vec<GateId>,
     /// Todos of this goal that only a person can do and that nothing else holds up.
     pub user_actions: Vec<TodoId>,
+    /// Decisions that open work of this goal requires and that nobody has been asked for, with the work.
+    pub unasked: Vec<(DecisionScope, Vec<TodoId>)>,
+    /// What a completed goal no longer shows.
+    pub findings: Vec<OpenCriterion>,
     /// When to ask again.
     pub wake: Wake,
     /// An open turn that has lost its todo or was not paid for, and why; `next` closes it.

@@ -6,9 +6,9 @@ use crate::event::{
     AcceptanceReopened, EvidenceInvalidated, EvidenceKind, EvidenceRecorded, EvidenceSuperseded, MetricRow,
     Subject,
 };
-use crate::id::{EvidenceId, GoalId};
-use crate::limits::INTEGER_MAX;
-use crate::state::Standing;
+use crate::id::{CriterionId, EvidenceId, GoalId, TodoId};
+use crate::limits::{INTEGER_MAX, VALID_FOR_MAX_MS};
+use crate::state::{Ended, Standing};
 use crate::text::Text;
 
 pub(super) fn add(context: &Context<'_>, command: &EvidenceAdd) -> Result<Decided, Refusal> {
@@ -24,6 +24,7 @@ pub(super) fn add(context: &Context<'_>, command: &EvidenceAdd) -> Result<Decide
 /// What a caller may state: a measured value has a row, and the result of a check is not for anyone to state.
 pub(super) fn stated(new: &NewEvidence, has_row: bool) -> Result<(), Refusal> {
     super::in_range("bytes", new.bytes.unwrap_or(0), 0, INTEGER_MAX)?;
+    super::in_range("valid_for_ms", new.valid_for_ms.unwrap_or(1), 1, VALID_FOR_MAX_MS)?;
     match (new.kind, has_row) {
         (EvidenceKind::Check, _) => Err(Refusal::EvidenceKindReserved {
             kind: "check",
@@ -103,16 +104,17 @@ pub(super) fn record(
         revision,
         source: new.source.clone(),
         summary: new.summary.clone(),
+        valid_until: new.valid_for_ms.map(|ms| context.now.plus_ms(ms)),
     });
     id
 }
 
-/// Evidence of finished work may have left the state; it can still be found wrong.
+/// Evidence of finished work may have left the state; it can still be found wrong, and so can what is stale.
 fn still_counts(context: &Context<'_>, id: EvidenceId) -> Result<(), Refusal> {
     Context::exists("evidence", &id, id.0 >= 1 && id.0 <= context.state.minted.evidence)?;
-    match context.state.evidence.get(&id).map(|evidence| evidence.standing) {
-        None | Some(Standing::Current) => Ok(()),
-        Some(standing) => Err(Refusal::EvidenceNotCurrent { evidence: id, standing }),
+    match context.state.evidence.get(&id).and_then(|evidence| evidence.ended(context.now)) {
+        None | Some(Ended::Expired(_) | Ended::Outdated(_)) => Ok(()),
+        Some(ended) => Err(Refusal::EvidenceNotCurrent { evidence: id, ended }),
     }
 }
 
@@ -121,26 +123,45 @@ pub(super) fn invalidate(context: &Context<'_>, command: &EvidenceInvalidate) ->
     still_counts(context, command.evidence)?;
     let mut draft = context.draft();
     draft.push(EvidenceInvalidated { cause: command.cause, id: command.evidence, why: command.why.clone() });
-    reopen_what_rested_on(&mut draft, context, command.evidence, &command.why);
+    reopen(&mut draft, context, &command.why, |_, _, by| by == command.evidence);
     draft.by(actor)
 }
 
 pub(super) fn supersede(context: &Context<'_>, command: &EvidenceSupersede) -> Result<Decided, Refusal> {
     let actor = context.anyone()?.actor;
     still_counts(context, command.evidence)?;
-    goal::current(context.state, command.by)?;
+    goal::current(context, command.by)?;
     Context::exists("other evidence", &command.by, command.by != command.evidence)?;
     let mut draft = context.draft();
     draft.push(EvidenceSuperseded { by: command.by, id: command.evidence, why: command.why.clone() });
-    reopen_what_rested_on(&mut draft, context, command.evidence, &command.why);
+    reopen(&mut draft, context, &command.why, |_, _, by| by == command.evidence);
     draft.by(actor)
 }
 
-/// Every criterion that rests on evidence which no longer counts is open again, in a finished goal too.
-fn reopen_what_rested_on(draft: &mut Draft<'_>, context: &Context<'_>, id: EvidenceId, why: &Text) {
+/// What shows a todo done has changed: criteria that rest on what was taken for it are open again.
+pub(super) fn outdated(draft: &mut Draft<'_>, context: &Context<'_>, todo: TodoId, why: &Text) {
+    let stale = |id: EvidenceId| {
+        context.state.evidence.get(&id).is_some_and(|evidence| {
+            evidence.about == Subject::Todo(todo)
+                && evidence.standing == Standing::Current
+                && !evidence.is_row
+        })
+    };
+    reopen(draft, context, why, |_, _, by| stale(by));
+}
+
+/// Opens every criterion again that `lost` says has lost what it rests on, in a finished goal too.
+pub(super) fn reopen(
+    draft: &mut Draft<'_>,
+    context: &Context<'_>,
+    why: &Text,
+    lost: impl Fn(&GoalId, &CriterionId, EvidenceId) -> bool,
+) {
     for (goal, found) in &context.state.goals {
-        for (criterion, _) in found.criteria.iter().filter(|(_, criterion)| criterion.met_by == Some(id)) {
-            draft.push(AcceptanceReopened { criterion: *criterion, goal: goal.clone(), why: why.clone() });
+        for (id, criterion) in &found.criteria {
+            if criterion.met_by.is_some_and(|by| lost(goal, id, by)) {
+                draft.push(AcceptanceReopened { criterion: *id, goal: goal.clone(), why: why.clone() });
+            }
         }
     }
 }

@@ -6,7 +6,7 @@ use std::fmt;
 use crate::event::{Holder, Priority, ResumeWhen, TodoClass};
 use crate::id::{AgentId, CapabilityId, GateId, GoalId, ResourceId, Seq, TodoId};
 use crate::scope::{PathScope, first_overlap};
-use crate::state::{Claim, State, Todo, TodoStatus};
+use crate::state::{Claim, State, Todo, TodoStatus, Uncovered};
 use crate::text::Text;
 use crate::time::Timestamp;
 
@@ -17,6 +17,8 @@ pub enum Hindrance {
     Needs(Vec<TodoId>),
     /// An open gate.
     Gate(GateId),
+    /// It requires a decision of a human, which no approval covers now.
+    Undecided(Uncovered),
     /// An open gate that holds up this agent.
     AgentGate(GateId),
     /// It was put off.
@@ -99,6 +101,7 @@ impl fmt::Display for Hindrance {
                 write!(f, "needs {}", names.join(", "))
             }
             Self::Gate(gate) => write!(f, "waits for gate {gate}"),
+            Self::Undecided(missing) => fmt::Display::fmt(missing, f),
             Self::AgentGate(gate) => write!(f, "gate {gate} holds this agent up"),
             Self::Deferred { until: at } => write!(f, "deferred{}", until(at)),
             Self::Blocked { why } => write!(f, "blocked: {why}"),
@@ -180,6 +183,7 @@ fn hindrances_among(
         found.extend(outside.cloned().map(Hindrance::OutsideScope));
     }
     found.extend(todo.gates.iter().map(|gate| Hindrance::Gate(*gate)));
+    found.extend(undecided(state, id, todo, lane.now).map(Hindrance::Undecided));
     if let Some(claim) = lane.others(state, id, todo) {
         let until = claim.lease.as_ref().map(|lease| lease.until);
         found.push(Hindrance::HeldBy { holder: claim.holder.clone(), until });
@@ -201,6 +205,19 @@ fn hindrances_among(
         }
     }
     found
+}
+
+/// Decisions that a todo requires, that no approval covers, and that no gate on it asks for: such a gate is in the way
+/// itself.
+pub(super) fn undecided(
+    state: &State,
+    id: TodoId,
+    todo: &Todo,
+    now: Timestamp,
+) -> impl Iterator<Item = Uncovered> {
+    let needs = todo.spec.requires_decision.iter();
+    let missing = needs.filter_map(move |need| state.covering(id, todo, need, now).err());
+    missing.filter(|missing| !missing.asked.is_some_and(|gate| todo.gates.contains(&gate)))
 }
 
 /// What is in the way without looking at other work.

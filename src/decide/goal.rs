@@ -3,14 +3,14 @@
 use std::collections::BTreeSet;
 
 use super::command::{GoalAccept, GoalChangeRequest, GoalReject, GoalStart};
-use super::{Context, Decided, Refusal, bounded, one};
+use super::{Context, Decided, Refusal, bounded, evidence, one};
 use crate::event::{
     AcceptanceMet, AcceptanceReopened, Event, GoalAbandoned, GoalChange, GoalChanged, GoalCompleted,
     GoalPaused, GoalResumed, GoalStarted, TurnClosed, TurnEnd,
 };
 use crate::id::{Actor, BadId, CriterionId, EvidenceId, GoalId, TodoId};
 use crate::limits::RECORD_EVENTS_MAX;
-use crate::state::{Evidence, Goal, GoalStatus, Standing, State};
+use crate::state::{Evidence, Goal, GoalStatus, State};
 use crate::text::Text;
 
 pub(super) fn start(context: &Context<'_>, command: &GoalStart) -> Result<Decided, Refusal> {
@@ -72,7 +72,18 @@ pub(super) fn change(context: &Context<'_>, command: &GoalChangeRequest) -> Resu
     if changes.is_empty() {
         return Err(Refusal::NothingToChange);
     }
-    one(actor, GoalChanged { changes, goal: id.clone(), reason: command.reason.clone() })
+    let changed = GoalChanged { changes, goal: id.clone(), reason: command.reason.clone() };
+    let moved = changed.moves();
+    let mut draft = context.draft();
+    draft.push(changed);
+    if moved {
+        // What was shown was shown of another objective.
+        let kept = |criterion: &CriterionId| !command.drop_criteria.contains(criterion);
+        evidence::reopen(&mut draft, context, &command.reason, |goal, criterion, _| {
+            goal == id && kept(criterion)
+        });
+    }
+    draft.by(actor)
 }
 
 fn criterion(goal: &Goal, id: CriterionId) -> Result<&Text, Refusal> {
@@ -115,7 +126,7 @@ pub(super) fn complete(context: &Context<'_>, why: &Text) -> Result<Decided, Ref
         context.founder()?
     };
     let unmet: Vec<CriterionId> =
-        goal.criteria.iter().filter(|(_, criterion)| criterion.met_by.is_none()).map(|(id, _)| *id).collect();
+        context.state.open_criteria(goal, context.now).iter().map(|open| open.id).collect();
     if !unmet.is_empty() {
         return Err(Refusal::GoalNotAccepted { goal: id.clone(), open: unmet });
     }
@@ -150,7 +161,7 @@ pub(super) fn accept(context: &Context<'_>, command: &GoalAccept) -> Result<Deci
     let actor = context.anyone()?.actor;
     let (id, goal) = context.open_goal()?;
     criterion(goal, command.criterion)?;
-    let evidence = supporting(context.state, command.evidence)?;
+    let evidence = supporting(context, command.evidence)?;
     // Evidence of an earlier goal of this name is not evidence of this one.
     if evidence.goal != *id || evidence.seq < goal.instance {
         let about = format!("goal {id}");
@@ -173,17 +184,19 @@ pub(super) fn reject(context: &Context<'_>, command: &GoalReject) -> Result<Deci
 }
 
 /// Evidence that exists and counts.
-pub(super) fn current(state: &State, id: EvidenceId) -> Result<&Evidence, Refusal> {
-    match state.evidence.get(&id) {
-        Some(evidence) if evidence.standing == Standing::Current => Ok(evidence),
-        Some(evidence) => Err(Refusal::EvidenceNotCurrent { evidence: id, standing: evidence.standing }),
+pub(super) fn current<'a>(context: &Context<'a>, id: EvidenceId) -> Result<&'a Evidence, Refusal> {
+    match context.state.evidence.get(&id) {
+        Some(evidence) => match evidence.ended(context.now) {
+            None => Ok(evidence),
+            Some(ended) => Err(Refusal::EvidenceNotCurrent { evidence: id, ended }),
+        },
         None => Err(Refusal::Unknown { what: "current evidence", name: id.to_string() }),
     }
 }
 
 /// Evidence that counts and speaks for something: a command that failed shows nothing done.
-pub(super) fn supporting(state: &State, id: EvidenceId) -> Result<&Evidence, Refusal> {
-    let evidence = current(state, id)?;
+pub(super) fn supporting<'a>(context: &Context<'a>, id: EvidenceId) -> Result<&'a Evidence, Refusal> {
+    let evidence = current(context, id)?;
     match evidence.exit {
         None | Some(0) => Ok(evidence),
         Some(exit) => Err(Refusal::EvidenceFailed { evidence: id, exit }),

@@ -112,8 +112,12 @@ pub(super) fn promote(context: &Context<'_>, command: &LineagePromote) -> Result
     bounded("contrast", &command.contrast)?;
     in_range("bytes", command.bytes.unwrap_or(0), 0, INTEGER_MAX)?;
     let (goal, _) = context.open_goal()?;
-    let approval = context.state.approvals.get(&command.gate).filter(|approval| approval.goal == *goal);
+    let approval = context.state.approvals.get(&command.gate);
+    let approval = approval.filter(|approval| approval.promotes && approval.goal == *goal);
     let Some(approval) = approval else { return Err(Refusal::NotApproved { gate: command.gate }) };
+    if let Some(lapse) = context.state.lapse(approval, context.now) {
+        return Err(Refusal::ApprovalLapsed { gate: command.gate, lapse });
+    }
     for row in command.cites.iter().chain(&command.contrast) {
         current_row(context, *row)?;
     }
@@ -148,7 +152,7 @@ pub(super) fn promote(context: &Context<'_>, command: &LineagePromote) -> Result
 }
 
 fn current_row(context: &Context<'_>, id: EvidenceId) -> Result<(), Refusal> {
-    goal::current(context.state, id)?;
+    goal::current(context, id)?;
     let row = context.state.evidence.get(&id).is_some_and(|evidence| evidence.is_row);
     if row {
         Ok(())

@@ -102,6 +102,7 @@ fn dispatch(context: &Context<'_>, command: &Command) -> Result<Decided, Refusal
         Command::GateOpen(c) => gate::open(context, c),
         Command::GateDecide(c) => gate::decide(context, c),
         Command::GateWithdraw(c) => gate::withdraw(context, c),
+        Command::GateRevoke(c) => gate::revoke(context, c),
         Command::LeaseAcquire(c) => hold::acquire(context, c),
         Command::LeaseRenew(c) => hold::renew(context, c),
         Command::LeaseRelease(c) => hold::release_resource(context, c),

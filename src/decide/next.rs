@@ -5,6 +5,7 @@
 
 use super::decision::{Decision, Mode, PlanCause, Tried, Verdict, Wake};
 use super::frontier::{Frontier, Hindrance, Lane, frontier, hindrances};
+use super::gate::unasked;
 use super::waits::Waits;
 use crate::event::{Holder, Priority, TodoClass};
 use crate::id::{CapabilityId, CriterionId, GateId, GoalId, Seq, TodoId, TurnId};
@@ -38,6 +39,8 @@ pub fn next(state: &State, goal_id: &GoalId, goal: &Goal, lane: &Lane<'_>) -> De
         trace,
         questions: open,
         user_actions: user_actions(state, lane),
+        unasked: unasked(state, goal_id, lane.now),
+        findings: state.findings(goal, lane.now),
         wake,
         lost,
     }
@@ -365,7 +368,9 @@ impl Rules<'_> {
     }
 
     fn outranked_by_a_gate(&self, work: &Frontier, chosen: TodoId) -> bool {
-        let gated = |found: &[Hindrance]| found.iter().all(|one| matches!(one, Hindrance::Gate(_)));
+        let gated = |found: &[Hindrance]| {
+            found.iter().all(|one| matches!(one, Hindrance::Gate(_) | Hindrance::Undecided(_)))
+        };
         work.waiting.iter().any(|(id, found)| gated(found) && self.rank(*id) < self.rank(chosen))
     }
 
@@ -416,17 +421,23 @@ impl Rules<'_> {
         let gates: Vec<GateId> = waits.gates.iter().copied().collect();
         let user_actions = user_actions(self.state, self.lane);
         let grants: Vec<(TodoId, CapabilityId)> = waits.grants.iter().cloned().collect();
-        let mode = if gates.is_empty() { Mode::UserActionRequired } else { Mode::UserGate };
+        let unasked: Vec<String> = unasked(self.state, self.lane.goal, self.lane.now)
+            .iter()
+            .map(|(scope, _)| scope.to_string())
+            .collect();
+        let asks = !gates.is_empty() || !unasked.is_empty();
+        let mode = if asks { Mode::UserGate } else { Mode::UserActionRequired };
         let granted = grants.iter().map(|(id, _)| id.to_string());
-        let on = names(&gates).into_iter().chain(names(&user_actions)).chain(granted).collect();
+        let on =
+            names(&gates).into_iter().chain(names(&user_actions)).chain(granted).chain(unasked).collect();
         (Verdict::Ask { gates, user_actions, grants }, mode, Wake { at: None, on })
     }
 
     /// Rows 18 and 19.
     fn plan(&mut self, waits: &Waits) -> Answer {
         let unmet: Vec<CriterionId> =
-            self.goal.criteria.iter().filter(|(_, c)| c.met_by.is_none()).map(|(id, _)| *id).collect();
-        let accepted = self.goal.is_accepted() && waits.stuck.is_empty();
+            self.state.open_criteria(self.goal, self.lane.now).iter().map(|open| open.id).collect();
+        let accepted = self.state.is_accepted(self.goal, self.lane.now) && waits.stuck.is_empty();
         self.tried(18, "acceptance is met and nothing is open", accepted, names(&unmet));
         let wake = self.now();
         if accepted {

@@ -1,11 +1,12 @@
 //! Why a rule said no. A refusal is an answer, not an error: it changes nothing and says what is in the way.
 
+use crate::decision_scope::DecisionScope;
 use crate::event::{Holder, LeaseTarget};
 use crate::id::{
     AgentId, CriterionId, EvidenceId, GateId, GoalId, Label, OwnerId, ResourceId, Seq, TodoId, TurnId,
 };
 use crate::scope::PathScope;
-use crate::state::{GoalStatus, Standing};
+use crate::state::{Ended, GoalStatus, Lapse, Uncovered};
 use crate::time::Timestamp;
 
 use super::frontier::Hindrance;
@@ -209,12 +210,12 @@ pub enum Refusal {
         todo: TodoId,
     },
     /// The evidence does not count.
-    #[error("{evidence} is {}", .standing.word())]
+    #[error("{evidence} {ended}")]
     EvidenceNotCurrent {
         /// The evidence.
         evidence: EvidenceId,
-        /// Its standing.
-        standing: Standing,
+        /// Why.
+        ended: Ended,
     },
     /// The evidence is a command that failed.
     #[error("{evidence} is a command that failed (exit {exit})")]
@@ -302,6 +303,38 @@ pub enum Refusal {
     /// The gate's approval is needed and absent.
     #[error("{gate} is not an approved gate, was not shown a measured value, or its approval was used")]
     NotApproved {
+        /// The gate.
+        gate: GateId,
+    },
+    /// The gate's approval was given for a time, or rests on evidence, that has ended.
+    #[error("the approval of {gate} {lapse}")]
+    ApprovalLapsed {
+        /// The gate.
+        gate: GateId,
+        /// Why.
+        lapse: Lapse,
+    },
+    /// The work requires a decision that no approval covers now.
+    #[error("{todo} {missing}")]
+    DecisionRequired {
+        /// The todo.
+        todo: TodoId,
+        /// What is missing.
+        missing: Box<Uncovered>,
+    },
+    /// An approval in this scope would stand for nothing.
+    #[error(
+        "below the goal, or for single agents, an approval in {scope} is for the todos that its gate names, and this one names none"
+    )]
+    ScopeNeedsTodos {
+        /// The scope.
+        scope: DecisionScope,
+    },
+    /// The answer covers nothing that could end.
+    #[error(
+        "only an approval in a scope can be given for a time or rest on evidence; this answer to {gate} is none"
+    )]
+    NothingToEnd {
         /// The gate.
         gate: GateId,
     },
@@ -479,6 +512,10 @@ impl Refusal {
             Self::OptionUnknown { .. } => "gate.option_unknown",
             Self::BlocksRequired => "gate.blocks_required",
             Self::NotApproved { .. } => "gate.not_approved",
+            Self::ApprovalLapsed { .. } => "gate.lapsed",
+            Self::DecisionRequired { .. } => "gate.decision_required",
+            Self::ScopeNeedsTodos { .. } => "gate.scope_needs_todos",
+            Self::NothingToEnd { .. } => "gate.nothing_to_end",
             Self::SlotMoved { .. } => "promotion.slot_moved",
             Self::OutsideScope { .. } => "scope.outside",
             Self::NeedNotMet { .. } => "todo.need_not_met",

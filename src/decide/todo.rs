@@ -1,7 +1,7 @@
 //! Todos, apart from taking and completing them.
 
 use super::command::{TodoAdd, TodoCancel, TodoDefer, TodoReopen, TodoSupersede, TodoUpdate};
-use super::{ClosedTodo, Closing, Context, Decided, Refusal, bounded, one};
+use super::{ClosedTodo, Closing, Context, Decided, Refusal, bounded, evidence, one};
 use crate::event::{
     Event, Holder, LeaseTarget, Monitoring, ReopenedTodo, ResumeWhen, TodoAdded, TodoBlocked, TodoCancelled,
     TodoChange, TodoChanged, TodoClass, TodoDeferred, TodoReopened, TodoSpec, TodoSuperseded, TurnClosed,
@@ -28,6 +28,7 @@ pub(super) fn add(context: &Context<'_>, command: &TodoAdd) -> Result<Decided, R
         needs: command.needs.clone(),
         priority: command.priority,
         requires: command.requires.clone(),
+        requires_decision: command.requires_decision.clone(),
         resources: command.resources.clone(),
         serves: command.serves.clone(),
         title: command.title.clone(),
@@ -63,6 +64,7 @@ fn check_spec(context: &Context<'_>, goal_id: &GoalId, goal: &Goal, spec: &TodoS
     bounded("requires", &spec.requires)?;
     bounded("buildable", &spec.buildable)?;
     bounded("granted", &spec.granted)?;
+    bounded("requires_decision", &spec.requires_decision)?;
     bounded("excluded", &spec.excluded)?;
     bounded("serves", &spec.serves)?;
     bounded("check", &spec.check)?;
@@ -181,7 +183,12 @@ pub(super) fn update(context: &Context<'_>, command: &TodoUpdate) -> Result<Deci
     if changes.is_empty() {
         return Err(Refusal::NothingToChange);
     }
-    one(caller.actor, TodoChanged { changes, id: command.todo })
+    let mut draft = context.draft();
+    draft.push(TodoChanged { changes, id: command.todo });
+    if let Some(done_when) = &command.done_when {
+        evidence::outdated(&mut draft, context, command.todo, done_when);
+    }
+    draft.by(caller.actor)
 }
 
 /// Events that take a todo out of its holder's hands, then `event`.

@@ -81,6 +81,10 @@ impl Waits {
                     self.gates.insert(*gate);
                     (WaitsFor::Human, None)
                 }
+                Hindrance::Undecided(missing) => {
+                    self.gates.extend(missing.asked);
+                    (WaitsFor::Human, None)
+                }
                 // A person is asked for only what a person could do now.
                 Hindrance::UserAction if found.len() == 1 => (WaitsFor::Human, None),
                 Hindrance::UserAction | Hindrance::Buildable(_) => (WaitsFor::Later, None),

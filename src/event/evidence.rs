@@ -9,6 +9,7 @@ use crate::decimal::Decimal;
 use crate::hash::Hash;
 use crate::id::{BadId, EvidenceId, GateId, GoalId, Label, TodoId, TrialId};
 use crate::text::Text;
+use crate::time::Timestamp;
 
 /// What evidence is about: `T7`, `G1`, `R3`, or `goal/iris`.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -139,6 +140,9 @@ pub struct EvidenceRecorded {
     pub source: Option<Text>,
     /// What it shows, in a line.
     pub summary: Text,
+    /// When it is too old to show anything.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub valid_until: Option<Timestamp>,
 }
 
 /// Why evidence no longer counts.

@@ -2,8 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::decision_scope::DecisionScope;
 use crate::id::{AgentId, EvidenceId, GateId, GoalId, Label, TodoId};
 use crate::text::Text;
+use crate::time::Timestamp;
 
 /// What waits for the answer. Nothing that is not named is held up.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -38,6 +40,9 @@ pub struct GateOpened {
     pub options: Vec<Label>,
     /// The exact question.
     pub question: Text,
+    /// The scope in which a decision is asked for. An approval then covers what todos need in it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scope: Option<DecisionScope>,
 }
 
 /// As [`GateOutcome`] is written. serde lets a variant without braces have unknown fields.
@@ -97,6 +102,12 @@ pub struct GateDecided {
     pub id: GateId,
     /// The decision.
     pub outcome: GateOutcome,
+    /// Evidence that has to stay current for the approval to cover anything.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rests_on: Vec<EvidenceId>,
+    /// When the approval ends by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub valid_until: Option<Timestamp>,
     /// The rationale.
     pub why: Text,
 }
@@ -105,6 +116,16 @@ pub struct GateDecided {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GateWithdrawn {
+    /// The gate.
+    pub id: GateId,
+    /// The reason.
+    pub why: Text,
+}
+
+/// `gate.revoked`: an owner took an approval back; what it covered is held up again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GateRevoked {
     /// The gate.
     pub id: GateId,
     /// The reason.

@@ -69,6 +69,17 @@ pub struct GoalChanged {
     pub reason: Text,
 }
 
+impl GoalChanged {
+    /// Whether the objective is another one now. What was taken for the old one is stale.
+    #[must_use]
+    pub fn moves(&self) -> bool {
+        self.changes.iter().any(|change| match change {
+            GoalChange::Objective { .. } => true,
+            GoalChange::Criterion { .. } | GoalChange::Write { .. } => false,
+        })
+    }
+}
+
 macro_rules! goal_with_reason {
     ($($(#[$doc:meta])* $name:ident,)*) => {$(
         $(#[$doc])*

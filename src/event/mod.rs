@@ -22,7 +22,7 @@ pub use goal::*;
 pub use hold::*;
 pub use ledger::*;
 pub use lineage::*;
-pub use names::goal_end;
+pub use names::{goal_end, goal_moved};
 pub use quota::*;
 pub use todo::*;
 pub use turn::*;
@@ -119,6 +119,8 @@ events! {
     "gate.decided" => GateDecided,
     /// The question is no longer asked.
     "gate.withdrawn" => GateWithdrawn,
+    /// An approval was taken back.
+    "gate.revoked" => GateRevoked,
     /// Someone became responsible for a todo.
     "claim.taken" => ClaimTaken,
     /// Someone let go of a todo.

@@ -9,6 +9,12 @@ pub fn goal_end(goal: &GoalId) -> String {
     format!("ended/{goal}")
 }
 
+/// The key under which the changes of a goal's objective are found. Evidence taken before one is stale.
+#[must_use]
+pub fn goal_moved(goal: &GoalId) -> String {
+    format!("moved/{goal}")
+}
+
 #[derive(Default)]
 struct Names(Vec<String>);
 
@@ -68,6 +74,7 @@ impl Event {
             Self::TodoCompleted(e) => {
                 names.one(&e.id);
                 names.all(&e.evidence);
+                names.all(&e.approvals);
             }
             Self::TodoSuperseded(e) => names.two(&e.id, &e.by),
             Self::TodoCancelled(e) => names.one(&e.id),
@@ -77,8 +84,12 @@ impl Event {
                 names.all(&e.blocks.agents);
                 names.all(&e.evidence);
             }
-            Self::GateDecided(e) => names.one(&e.id),
+            Self::GateDecided(e) => {
+                names.one(&e.id);
+                names.all(&e.rests_on);
+            }
             Self::GateWithdrawn(e) => names.one(&e.id),
+            Self::GateRevoked(e) => names.one(&e.id),
             Self::ClaimTaken(e) => names.two(&e.todo, &e.holder.actor.name()),
             Self::ClaimReleased(e) => names.one(&e.todo),
             Self::ClaimHandedOver(e) => names.three(&e.todo, &e.from.actor.name(), &e.to.actor.name()),
@@ -126,12 +137,15 @@ impl Event {
         names.0
     }
 
-    /// What this event is found by: its names, and a key of its own for the end of a goal.
+    /// What this event is found by: its names, and keys of their own for the end of a goal and for another objective.
     #[must_use]
     pub fn keys(&self) -> Vec<String> {
         let mut keys = self.names();
         if let Some(goal) = self.ended_goal() {
             keys.push(goal_end(goal));
+        }
+        if let Some(goal) = self.moved_goal() {
+            keys.push(goal_moved(goal));
         }
         keys
     }
@@ -143,6 +157,14 @@ impl Event {
             return Some(&e.goal);
         }
         if let Self::GoalAbandoned(e) = self { Some(&e.goal) } else { None }
+    }
+}
+
+impl Event {
+    /// The goal whose objective this event changes.
+    #[must_use]
+    pub fn moved_goal(&self) -> Option<&GoalId> {
+        if let Self::GoalChanged(e) = self { e.moves().then_some(&e.goal) } else { None }
     }
 }
 

@@ -1,10 +1,10 @@
 //! Payloads about todos.
 
 use std::fmt;
-use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::decision_scope::DecisionScope;
 use crate::hash::Hash;
 use crate::id::{
     AgentId, BadId, CapabilityId, CriterionId, EvidenceId, GateId, GoalId, Label, ResourceId, TodoId,
@@ -48,7 +48,7 @@ pub enum ResumeWhen {
     Gate(GateId),
 }
 
-impl FromStr for ResumeWhen {
+impl std::str::FromStr for ResumeWhen {
     type Err = BadId;
 
     fn from_str(text: &str) -> Result<Self, BadId> {
@@ -133,6 +133,9 @@ pub struct TodoSpec {
     /// Capabilities that its agent must have.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub requires: Vec<CapabilityId>,
+    /// Scopes in which a human has to have decided before it is worked on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub requires_decision: Vec<DecisionScope>,
     /// Named resources that it uses alone.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub resources: Vec<ResourceId>,
@@ -167,6 +170,7 @@ impl TodoSpec {
             needs: Vec::new(),
             priority: Priority::default(),
             requires: Vec::new(),
+            requires_decision: Vec::new(),
             resources: Vec::new(),
             serves: Vec::new(),
             title,
@@ -345,6 +349,9 @@ pub enum Continuation {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TodoCompleted {
+    /// The approvals that covered the decisions it required. One that was for this todo is used up.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub approvals: Vec<GateId>,
     /// What follows.
     pub continuation: Continuation,
     /// The epoch under which it was held; 0 if it was not.

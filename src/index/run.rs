@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! header   384 bytes of text, padded with spaces, LF:
-//!          loopx-index/1 FIRST PREV LAST HASH TIME SEGMENT END COUNT DIGEST
+//!          loopx-index/2 FIRST PREV LAST HASH TIME SEGMENT END COUNT DIGEST
 //! fences   for each block: its first key (8 bytes), the head of its digest (16 bytes)
 //! blocks   entries of 20 bytes: key (8), seq (8), offset (4); all big-endian, sorted
 //! ```
@@ -61,7 +61,7 @@ impl Span {
     fn fields(&self) -> String {
         let Self { first, prev, end } = self;
         let Cursor { seq, hash, ts, segment, end } = end;
-        format!("loopx-index/1 {first} {prev} {seq} {hash} {ts} {segment} {end}")
+        format!("loopx-index/2 {first} {prev} {seq} {hash} {ts} {segment} {end}")
     }
 
     fn parse(fields: &[&str]) -> Option<Self> {
@@ -163,7 +163,7 @@ impl Run {
         file.read_exact(&mut header).ok()?;
         let text = std::str::from_utf8(&header).ok()?.strip_suffix('\n')?;
         let fields: Vec<&str> = text.trim_end_matches(' ').split(' ').collect();
-        let ["loopx-index/1", span @ .., count, digest] = fields.as_slice() else { return None };
+        let ["loopx-index/2", span @ .., count, digest] = fields.as_slice() else { return None };
         let span = Span::parse(span)?;
         let (digest, count): (Hash, usize) = (digest.parse().ok()?, count.parse().ok()?);
         let length = usize::try_from(file.metadata().ok()?.len()).ok()?;

@@ -2,9 +2,11 @@
 
 pub mod brief;
 pub mod escape;
+pub mod evidence;
 pub mod handoff;
 pub mod history;
 pub mod lineage;
 pub mod packet;
 pub mod plan;
+pub mod ruling;
 pub mod status;

@@ -76,8 +76,13 @@ pub fn consequence(state: &State, id: GateId, outcome: GateOutcome, now: Timesta
     let gate = state.gates.get(&id)?;
     let owner = state.owners.iter().find(|(_, owner)| !owner.revoked).map(|(name, _)| name.clone());
     let caller = Caller { owner, goal: Some(gate.goal.clone()), ..Caller::default() };
-    let command =
-        Command::GateDecide(GateDecide { gate: id, outcome, why: Text::own("to see what follows") });
+    let command = Command::GateDecide(GateDecide {
+        gate: id,
+        outcome,
+        valid_until: None,
+        rests_on: Vec::new(),
+        why: Text::own("to see what follows"),
+    });
     let context = Context { state, history: &History::default(), caller: &caller, now };
     let Ok(Decided::Append { actor, events }) = decide(&context, &command) else { return None };
     let mut after = state.clone();

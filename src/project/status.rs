@@ -6,7 +6,7 @@ use crate::decide::Hindrance;
 use crate::decide::frontier::{Lane, frontier};
 use crate::event::{Holder, TodoClass};
 use crate::id::{Actor, GateId, GoalId, TodoId, TurnId};
-use crate::state::{Gate, Goal, Quota, State, Todo};
+use crate::state::{Gate, Goal, OpenCriterion, Quota, State, Todo};
 use crate::time::Timestamp;
 
 /// A todo that someone works on.
@@ -43,6 +43,10 @@ pub struct Status<'a> {
     pub ready: Vec<(TodoId, &'a Todo)>,
     /// What cannot run, and why: what is due at a known instant first.
     pub waiting: Vec<(TodoId, &'a Todo, Vec<Hindrance>)>,
+    /// Criteria that no current evidence shows.
+    pub open_criteria: Vec<OpenCriterion>,
+    /// What the goal no longer shows, if it is completed.
+    pub findings: Vec<OpenCriterion>,
     /// Quota and spend.
     pub quota: Option<&'a Quota>,
 }
@@ -112,6 +116,8 @@ pub fn status<'a>(state: &'a State, id: &'a GoalId, goal: &'a Goal, now: Timesta
         running,
         ready,
         waiting,
+        open_criteria: state.open_criteria(goal, now),
+        findings: state.findings(goal, now),
         quota: state.quotas.get(id),
     }
 }

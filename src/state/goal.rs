@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::{At, Fold, State, entry};
 use crate::event::{
     AcceptanceMet, AcceptanceReopened, DeliveryOutcome, GoalChange, GoalChanged, GoalStarted, StateRefreshed,
+    Subject,
 };
 use crate::id::{Actor, CriterionId, EvidenceId, GateId, GoalId, Label, Seq, TodoId};
 use crate::scope::PathScope;
@@ -57,6 +58,15 @@ pub struct Criterion {
     pub text: Text,
     /// The evidence that it rests on, while it is met.
     pub met_by: Option<EvidenceId>,
+    /// The record that opened it again, if it was met before and is not now.
+    pub reopened: Option<Seq>,
+}
+
+impl Criterion {
+    /// A criterion that nothing has shown yet.
+    fn open(text: &Text) -> Self {
+        Self { text: text.clone(), met_by: None, reopened: None }
+    }
 }
 
 /// What the last turn left for the next one.
@@ -130,12 +140,6 @@ impl Goal {
     pub fn may_write(&self, scope: &PathScope) -> bool {
         self.write.is_empty() || self.write.iter().any(|allowed| allowed.covers(scope))
     }
-
-    /// Whether there are criteria and each is met.
-    #[must_use]
-    pub fn is_accepted(&self) -> bool {
-        !self.criteria.is_empty() && self.criteria.values().all(|criterion| criterion.met_by.is_some())
-    }
 }
 
 impl State {
@@ -146,7 +150,7 @@ impl State {
         let minted = u32::try_from(event.criteria.len()).map_err(|_| "too many criteria".to_owned())?;
         let criteria = (1..=minted)
             .zip(&event.criteria)
-            .map(|(number, text)| (CriterionId(number), Criterion { text: text.clone(), met_by: None }))
+            .map(|(number, text)| (CriterionId(number), Criterion::open(text)))
             .collect();
         let goal = Goal {
             instance: at.seq,
@@ -167,7 +171,8 @@ impl State {
         self.goals.insert(event.goal.clone(), goal);
         self.quotas.remove(&event.goal);
         // Another goal of this name may have rested on it; this one does not.
-        self.evidence.retain(|_, evidence| evidence.goal != event.goal || evidence.is_row);
+        let kept = self.rested_on();
+        self.evidence.retain(|id, found| found.goal != event.goal || found.is_row || kept.contains(id));
         Ok(())
     }
 
@@ -179,7 +184,7 @@ impl State {
                 GoalChange::Write { new, .. } => goal.write.clone_from(new),
                 GoalChange::Criterion { id, new: Some(text), .. } => {
                     goal.criteria_minted = goal.criteria_minted.max(id.0);
-                    goal.criteria.insert(*id, Criterion { text: text.clone(), met_by: None });
+                    goal.criteria.insert(*id, Criterion::open(text));
                 }
                 GoalChange::Criterion { id, new: None, .. } => {
                     goal.criteria.remove(id).ok_or_else(|| format!("{id} is not a criterion"))?;
@@ -188,6 +193,10 @@ impl State {
         }
         goal.revision += 1;
         (goal.delta, goal.fruitless) = (at.seq, 0);
+        // What was shown was shown of another objective.
+        if event.moves() {
+            self.outdate(at, &Subject::Goal(event.goal.clone()));
+        }
         Ok(())
     }
 
@@ -205,10 +214,13 @@ impl State {
         self.goal_set_status(name, status)?;
         self.todos.retain(|_, todo| todo.goal != *name);
         self.gates.retain(|_, gate| gate.goal != *name);
-        self.approvals.retain(|_, approval| approval.goal != *name);
+        self.approvals.retain(|_, approval| approval.goal != *name || approval.outlives_its_goal());
+        self.approvals
+            .values_mut()
+            .filter(|approval| approval.goal == *name)
+            .for_each(|approval| approval.promotes = false);
         self.turns.retain(|_, turn| turn.goal != *name);
-        let kept: Vec<EvidenceId> =
-            self.goals.values().flat_map(|goal| goal.criteria.values()).filter_map(|c| c.met_by).collect();
+        let kept = self.rested_on();
         self.evidence.retain(|id, evidence| evidence.goal != *name || evidence.is_row || kept.contains(id));
         Ok(())
     }
@@ -216,13 +228,17 @@ impl State {
     pub(super) fn acceptance_met(&mut self, at: &At, event: &AcceptanceMet) -> Fold {
         let goal = entry(&mut self.goals, &event.goal, "a goal")?;
         goal.delta = at.seq;
-        entry(&mut goal.criteria, &event.criterion, "a criterion")?.met_by = Some(event.evidence);
+        let criterion = entry(&mut goal.criteria, &event.criterion, "a criterion")?;
+        criterion.met_by = Some(event.evidence);
+        criterion.reopened = None;
         Ok(())
     }
 
-    pub(super) fn acceptance_reopened(&mut self, event: &AcceptanceReopened) -> Fold {
+    pub(super) fn acceptance_reopened(&mut self, at: &At, event: &AcceptanceReopened) -> Fold {
         let goal = entry(&mut self.goals, &event.goal, "a goal")?;
-        entry(&mut goal.criteria, &event.criterion, "a criterion")?.met_by = None;
+        let criterion = entry(&mut goal.criteria, &event.criterion, "a criterion")?;
+        criterion.met_by = None;
+        criterion.reopened = Some(at.seq);
         Ok(())
     }
 

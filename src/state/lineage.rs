@@ -74,9 +74,7 @@ impl State {
 
     pub(super) fn promotion_recorded(&mut self, event: &PromotionRecorded) -> Fold {
         mint(&mut self.minted.promotions, event.id.0, PromotionId::LETTER)?;
-        if self.approvals.remove(&event.gate).is_none() {
-            return Err(format!("{} is not an unused approval", event.gate));
-        }
+        self.promote_by(event.gate)?;
         if self.lineage.slots.insert(event.slot.clone(), event.id) != event.replaces {
             return Err(format!("slot {} is held by another promotion", event.slot));
         }

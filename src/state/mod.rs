@@ -21,8 +21,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 pub use clock::Jump;
-pub use evidence::{Evidence, Standing};
-pub use gate::{Approval, Gate};
+pub use evidence::{Ended, Evidence, OpenCriterion, Standing};
+pub use gate::{Approval, Gate, Lapse, Uncovered};
 pub use goal::{Awaited, Criterion, Goal, GoalStatus, RunNote};
 pub use hold::{Claim, Lease, ResourceLease};
 pub use lineage::{Lineage, Metric};
@@ -40,7 +40,7 @@ use crate::id::{
 use crate::time::Timestamp;
 
 /// Names this reducer. A snapshot taken by another one is not used. Changes whenever [`State`] or a transition does.
-pub const REDUCER: &str = "loopx-reducer/10";
+pub const REDUCER: &str = "loopx-reducer/12";
 
 /// Where an event stands: the envelope of its record, as far as a transition may see it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -115,7 +115,7 @@ pub struct State {
     pub todos: BTreeMap<TodoId, Todo>,
     /// Open gates.
     pub gates: BTreeMap<GateId, Gate>,
-    /// Approved gates that have looked at a measured value and that no promotion has used, with their goals.
+    /// Approvals that still cover something, or that a promotion may use.
     pub approvals: BTreeMap<GateId, Approval>,
     /// Leases on resources, released ones too, since their epochs only grow.
     pub resources: BTreeMap<ResourceId, ResourceLease>,
@@ -168,11 +168,11 @@ impl State {
             Event::GoalCompleted(e) => self.goal_closed(&e.goal, GoalStatus::Completed),
             Event::GoalAbandoned(e) => self.goal_closed(&e.goal, GoalStatus::Abandoned),
             Event::AcceptanceMet(e) => self.acceptance_met(at, e),
-            Event::AcceptanceReopened(e) => self.acceptance_reopened(e),
+            Event::AcceptanceReopened(e) => self.acceptance_reopened(at, e),
             Event::MonitorPolled(e) => self.monitor_polled(at, e),
             Event::StateRefreshed(e) => self.state_refreshed(at, e),
             Event::TodoAdded(e) => self.todo_added(at, e),
-            Event::TodoChanged(e) => self.todo_changed(e),
+            Event::TodoChanged(e) => self.todo_changed(at, e),
             Event::TodoBlocked(e) => self.todo_blocked(at, e),
             Event::TodoDeferred(e) => self.todo_deferred(e),
             Event::TodoReopened(e) => self.todo_reopened(at, e),
@@ -182,6 +182,7 @@ impl State {
             Event::GateOpened(e) => self.gate_opened(at, e),
             Event::GateDecided(e) => self.gate_decided(at, e),
             Event::GateWithdrawn(e) => self.gate_withdrawn(e),
+            Event::GateRevoked(e) => self.gate_revoked(e),
             Event::ClaimTaken(e) => self.claim_taken(at, e),
             Event::ClaimReleased(e) => self.claim_released(e),
             Event::ClaimHandedOver(e) => self.claim_handed_over(at, e),
@@ -190,8 +191,8 @@ impl State {
             Event::LeaseReleased(e) => self.lease_released(e),
             Event::LeaseTakenOver(e) => self.lease_taken_over(at, e),
             Event::EvidenceRecorded(e) => self.evidence_recorded(at, e),
-            Event::EvidenceInvalidated(e) => self.evidence_invalidated(e),
-            Event::EvidenceSuperseded(e) => self.evidence_superseded(e),
+            Event::EvidenceInvalidated(e) => self.evidence_invalidated(at, e),
+            Event::EvidenceSuperseded(e) => self.evidence_superseded(at, e),
             Event::TurnOpened(e) => self.turn_opened(at, e),
             Event::TurnClosed(e) => self.turn_closed(at, e),
             Event::QuotaSet(e) => self.quota_set(at, e),

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{At, Awaited, Claim, Fold, State, entry, mint};
 use crate::event::{
-    Continuation, MonitorPolled, ResumeWhen, TodoAdded, TodoBlocked, TodoCancelled, TodoChanged,
-    TodoCompleted, TodoDeferred, TodoReopened, TodoSpec, TodoSuperseded,
+    Continuation, MonitorPolled, ResumeWhen, Subject, TodoAdded, TodoBlocked, TodoCancelled, TodoChange,
+    TodoChanged, TodoCompleted, TodoDeferred, TodoReopened, TodoSpec, TodoSuperseded,
 };
 use crate::hash::Hash;
 use crate::id::{GateId, GoalId, Seq, TodoId};
@@ -135,10 +135,14 @@ impl State {
         self.todos.insert(id, todo);
     }
 
-    pub(super) fn todo_changed(&mut self, event: &TodoChanged) -> Fold {
+    pub(super) fn todo_changed(&mut self, at: &At, event: &TodoChanged) -> Fold {
         let todo = entry(&mut self.todos, &event.id, "open")?;
         event.changes.iter().for_each(|change| todo.spec.change(change));
         todo.unmet.retain(|need| todo.spec.needs.contains(need));
+        // What was shown of it was shown of something else.
+        if event.changes.iter().any(|change| matches!(change, TodoChange::DoneWhen { .. })) {
+            self.outdate(at, &Subject::Todo(event.id));
+        }
         Ok(())
     }
 
@@ -197,6 +201,7 @@ impl State {
 
     pub(super) fn todo_completed(&mut self, event: &TodoCompleted) -> Fold {
         let todo = self.close_todo(event.id)?;
+        self.use_up(&event.approvals, event.id)?;
         for other in self.todos.values_mut() {
             other.unmet.remove(&event.id);
         }

@@ -83,6 +83,10 @@ fn owners_ask() -> impl Strategy<Value = String> {
             r#"{"command":"gate.decide","gate":"G@","outcome":{"is":"approve"},"why":"w"}"#,
             r#"{"command":"gate.decide","gate":"G@","outcome":{"is":"reject"},"why":"w"}"#,
             r#"{"command":"gate.withdraw","gate":"G@","why":"w"}"#,
+            r#"{"command":"gate.decide","gate":"G@","outcome":{"is":"choice","option":"yes"},"why":"w"}"#,
+            r#"{"command":"gate.decide","gate":"G@","outcome":{"is":"approve"},"rests_on":["E@"],"why":"w"}"#,
+            r#"{"command":"gate.decide","gate":"G@","outcome":{"is":"approve"},"valid_until":"2026-12-01T14:00:00.000000Z","why":"w"}"#,
+            r#"{"command":"gate.revoke","gate":"G@","why":"w"}"#,
             r#"{"command":"goal.resume","why":"w"}"#,
             r#"{"command":"quota.set","allowance":{"kind":"slots","slots":@},"why":"w"}"#,
             r#"{"command":"todo.release","todo":"T@","why":"w"}"#,
@@ -122,9 +126,17 @@ fn ask() -> impl Strategy<Value = String> {
             r#","action":"recovery""#,
             r#","priority":"P0""#,
         ]),
+        prop::sample::select(vec![
+            "",
+            "",
+            "",
+            r#","requires_decision":["production:goal:deploy"]"#,
+            r#","requires_decision":["production:lane:*"]"#,
+            r#","requires_decision":["other:action:x","production:goal:deploy"]"#,
+        ]),
     )
-        .prop_map(|(needs, write, who)| {
-            format!(r#"{{"command":"todo.add","title":"t"{needs}{write}{who}}}"#)
+        .prop_map(|(needs, write, who, decision)| {
+            format!(r#"{{"command":"todo.add","title":"t"{needs}{write}{who}{decision}}}"#)
         });
     let on_todo = (
         prop::sample::select(vec![
@@ -147,6 +159,10 @@ fn ask() -> impl Strategy<Value = String> {
             r#"{"command":"todo.reopen","todo":"@","why":"w"}"#,
             r#"{"command":"todo.cancel","todo":"@","why":"w"}"#,
             r#"{"command":"gate.open","question":"q","blocks":["@"]}"#,
+            r#"{"command":"gate.open","question":"q","blocks":["@"],"scope":"production:goal:deploy","options":["yes","no"]}"#,
+            r#"{"command":"gate.open","question":"q","blocks":["@"],"scope":"other:action:*"}"#,
+            r#"{"command":"todo.update","todo":"@","done_when":"d"}"#,
+            r#"{"command":"evidence.add","about":"@","kind":"note","summary":"s","valid_for_ms":3600000}"#,
             r#"{"command":"lease.renew","on":"@"}"#,
             r#"{"command":"evidence.add","about":"@","kind":"note","summary":"s"}"#,
             r#"{"command":"yield","todo":"@","why":"w"}"#,
@@ -180,6 +196,8 @@ fn ask() -> impl Strategy<Value = String> {
             r#"{"command":"gate.decide","gate":"G@","outcome":{"is":"reject"},"why":"w"}"#,
             r#"{"command":"gate.decide","gate":"G@","outcome":{"is":"defer"},"why":"w"}"#,
             r#"{"command":"gate.withdraw","gate":"G@","why":"w"}"#,
+            r#"{"command":"gate.revoke","gate":"G@","why":"w"}"#,
+            r#"{"command":"gate.open","question":"q","scope":"production:goal:deploy","evidence":["E@"]}"#,
             r#"{"command":"evidence.invalidate","evidence":"E@","cause":"leak","why":"w"}"#,
             r#"{"command":"evidence.supersede","evidence":"E@","by":"E1","why":"w"}"#,
             r#"{"command":"goal.accept","criterion":"A1","evidence":"E@"}"#,
@@ -213,6 +231,11 @@ fn ask() -> impl Strategy<Value = String> {
         r#"{"command":"goal.complete","why":"w"}"#,
         r#"{"command":"goal.abandon","why":"w"}"#,
         r#"{"command":"goal.reject","criterion":"A1","why":"w"}"#,
+        r#"{"command":"goal.change","objective":"another","reason":"r"}"#,
+        r#"{"command":"goal.change","objective":"o","reason":"r"}"#,
+        r#"{"command":"evidence.add","about":"goal/iris","kind":"note","summary":"s"}"#,
+        r#"{"command":"gate.open","question":"q","scope":"production:goal:*"}"#,
+        r#"{"command":"gate.open","question":"q","scope":"other:project:x"}"#,
         r#"{"command":"gate.open","question":"q","blocks_all":true}"#,
         r#"{"command":"gate.open","question":"q","blocks_agents":["a"]}"#,
         r#"{"command":"lease.acquire","resource":"gpu0","ttl_ms":60000}"#,
@@ -252,4 +275,70 @@ pub fn take(world: &mut World, step: &Step) -> Result<(), TestCaseError> {
         }
     }
     Ok(())
+}
+
+/// Histories that are mostly about decisions and evidence: two todos that require decisions come first, owners answer
+/// much, time passes a little.
+pub fn judgments(most: usize) -> impl Strategy<Value = Vec<Step>> {
+    let small = || (1..5u32).prop_map(|number| number.to_string());
+    let by = |who: &'static str, asks: Vec<&'static str>| {
+        (prop::sample::select(asks), small())
+            .prop_map(move |(json, number)| Step::Ask(who, json.replace('@', &number)))
+    };
+    let step = prop_oneof![
+        2 => prop_oneof![Just(MINUTE), Just(30 * MINUTE), Just(HOUR)].prop_map(Step::Pass),
+        3 => by("a iris", vec![
+            r#"{"command":"todo.add","title":"t","requires_decision":["production:goal:deploy"]}"#,
+            r#"{"command":"todo.add","title":"t","requires_decision":["other:action:x"]}"#,
+            r#"{"command":"todo.supersede","todo":"T@","by":"T4","why":"w"}"#,
+            r#"{"command":"todo.cancel","todo":"T@","why":"w"}"#,
+        ]),
+        6 => by("b iris", vec![
+            r#"{"command":"gate.open","question":"q","scope":"production:goal:deploy","evidence":["E@"]}"#,
+            r#"{"command":"gate.open","question":"q","scope":"production:project:*"}"#,
+            r#"{"command":"gate.open","question":"q","scope":"production:goal:*","blocks":["T@"]}"#,
+            r#"{"command":"gate.open","question":"q","scope":"other:lane:x","blocks":["T@"],"options":["yes"]}"#,
+        ]),
+        8 => by("@ana iris", vec![
+            r#"{"command":"gate.decide","gate":"G@","outcome":{"is":"approve"},"why":"w"}"#,
+            r#"{"command":"gate.decide","gate":"G@","outcome":{"is":"choice","option":"yes"},"why":"w"}"#,
+            r#"{"command":"gate.decide","gate":"G@","outcome":{"is":"approve"},"rests_on":["E@"],"why":"w"}"#,
+            r#"{"command":"gate.decide","gate":"G@","outcome":{"is":"approve"},"valid_until":"2026-12-01T14:00:00.000000Z","why":"w"}"#,
+            r#"{"command":"gate.decide","gate":"G@","outcome":{"is":"reject"},"why":"w"}"#,
+            r#"{"command":"gate.withdraw","gate":"G@","why":"w"}"#,
+            r#"{"command":"gate.revoke","gate":"G@","why":"w"}"#,
+            r#"{"command":"todo.reopen","todo":"T@","why":"w"}"#,
+        ]),
+        6 => by("a iris", vec![
+            r#"{"command":"evidence.add","about":"T@","kind":"note","summary":"s"}"#,
+            r#"{"command":"evidence.add","about":"goal/iris","kind":"note","summary":"s"}"#,
+            r#"{"command":"evidence.add","about":"goal/iris","kind":"note","summary":"s","valid_for_ms":3600000}"#,
+            r#"{"command":"goal.accept","criterion":"A1","evidence":"E@"}"#,
+            r#"{"command":"goal.accept","criterion":"A1","evidence":"E@"}"#,
+            r#"{"command":"evidence.supersede","evidence":"E1","by":"E@","why":"w"}"#,
+            r#"{"command":"evidence.invalidate","evidence":"E@","cause":"leak","why":"w"}"#,
+            r#"{"command":"todo.update","todo":"T@","done_when":"d"}"#,
+        ]),
+        6 => by("a iris", vec![
+            r#"{"command":"next"}"#,
+            r#"{"command":"next"}"#,
+            r#"{"command":"done","todo":"T@","close":{"proof":[{"kind":"note","summary":"s"}],"no_follow_up":"n"}}"#,
+            r#"{"command":"done","todo":"T@","close":{"proof":[{"kind":"note","summary":"s"}],"meets":["A1"],"no_follow_up":"n"}}"#,
+            r#"{"command":"done","todo":"T@","close":{"evidence":["E1"],"meets":["A1"],"no_follow_up":"n"}}"#,
+        ]),
+        1 => by("@ana iris", vec![
+            r#"{"command":"goal.change","objective":"another","reason":"r"}"#,
+            r#"{"command":"goal.change","objective":"o","reason":"r"}"#,
+            r#"{"command":"goal.complete","why":"w"}"#,
+            r#"{"command":"goal.start","name":"iris","objective":"o","criteria":["x"]}"#,
+        ]),
+    ];
+    let first = [
+        r#"{"command":"todo.cancel","todo":"T1","why":"w"}"#,
+        r#"{"command":"todo.cancel","todo":"T2","why":"w"}"#,
+        r#"{"command":"todo.add","title":"t","requires_decision":["production:goal:deploy"]}"#,
+    ];
+    prop::collection::vec(step, 1..most).prop_map(move |steps| {
+        first.iter().map(|json| Step::Ask("@ana iris", (*json).to_owned())).chain(steps).collect()
+    })
 }

@@ -2,14 +2,17 @@
 
 use loopx::app::bulk::BadLine;
 use loopx::app::place::PlaceError;
-use loopx::decide::Refusal;
+use loopx::decide::{Hindrance, Refusal};
 use loopx::event::LeaseTarget;
 use loopx::event::codec::CodecError;
-use loopx::id::BadId;
+use loopx::id::{BadId, TodoId};
 use loopx::ledger::{LedgerError, SubmitError};
 use loopx::log::{Damage, LogError, Place};
 use loopx::project::escape::terminal;
+use loopx::state::Uncovered;
 use loopx::time::Timestamp;
+
+use crate::render::quoted;
 
 /// Exit codes. The one table; README quotes it and a test compares.
 pub mod exit {
@@ -155,6 +158,8 @@ fn next_step(refusal: &Refusal) -> Option<String> {
         Refusal::GoalWithoutCriteria { goal } => {
             format!("loopx ask \"Is goal {goal} reached?\" --global")
         }
+        Refusal::NotRunnable { todo, hindrance: Hindrance::Undecided(missing) } => ask_for(*todo, missing),
+        Refusal::DecisionRequired { todo, missing } => ask_for(*todo, missing),
         Refusal::GoalHasOpenWork { .. } | Refusal::NotRunnable { .. } => "loopx ready --explain".to_owned(),
         Refusal::TodoNotOpen { .. } | Refusal::NoOpenTurn => "loopx next".to_owned(),
         Refusal::HeldBy { on: LeaseTarget::Todo(todo), .. } => format!("loopx history {todo}"),
@@ -190,7 +195,13 @@ fn next_step(refusal: &Refusal) -> Option<String> {
         Refusal::GateNotAnswered { gate } | Refusal::OptionUnknown { gate, .. } => {
             format!("loopx gate show {gate}")
         }
-        Refusal::GateNotOpen { gate } | Refusal::NotApproved { gate } => format!("loopx history {gate}"),
+        Refusal::GateNotOpen { gate }
+        | Refusal::NotApproved { gate }
+        | Refusal::ApprovalLapsed { gate, .. }
+        | Refusal::NothingToEnd { gate } => format!("loopx history {gate}"),
+        Refusal::ScopeNeedsTodos { scope } => {
+            format!("loopx ask \"...\" --scope {} --blocks T1", quoted(&scope.to_string()))
+        }
         Refusal::BlocksRequired => "loopx ask \"...\" --global".to_owned(),
         Refusal::SlotMoved { slot, .. } => format!("loopx history {slot}"),
         Refusal::OutsideScope { goal, .. } => format!("loopx goal show {goal}"),
@@ -198,6 +209,17 @@ fn next_step(refusal: &Refusal) -> Option<String> {
         _ => return None,
     };
     Some(text)
+}
+
+/// The gate that asks for a decision, or the command that opens one.
+fn ask_for(todo: TodoId, missing: &Uncovered) -> String {
+    match missing.asked {
+        Some(gate) => format!("loopx gate show {gate}"),
+        None => {
+            let scope = quoted(&missing.scope.to_string());
+            format!("loopx ask \"...\" --scope {scope} --blocks {todo}")
+        }
+    }
 }
 
 impl From<PlaceError> for Failure {

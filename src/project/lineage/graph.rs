@@ -201,6 +201,7 @@ impl Graph {
             | Event::AgentRetired(_)
             | Event::OwnerRegistered(_)
             | Event::OwnerRevoked(_)
+            | Event::GateRevoked(_)
             | Event::GoalPaused(_)
             | Event::GoalResumed(_)
             | Event::GoalCompleted(_)

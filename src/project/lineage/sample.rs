@@ -139,6 +139,7 @@ impl Campaign {
             revision: 1,
             source: None,
             summary: text(what),
+            valid_until: None,
         };
         self.push(actor, event);
         self.evidence
@@ -160,13 +161,16 @@ impl Campaign {
             id: GateId(self.gates),
             options: vec![],
             question: text(question),
+            scope: None,
         };
         self.push(actor, event);
         self.gates
     }
 
     pub(crate) fn decide(&mut self, gate: u32, outcome: GateOutcome, why: &str) {
-        self.push("owner/ana", GateDecided { id: GateId(gate), outcome, why: text(why) });
+        let (id, why) = (GateId(gate), text(why));
+        let decided = GateDecided { id, outcome, rests_on: vec![], valid_until: None, why };
+        self.push("owner/ana", decided);
     }
 
     pub(crate) fn promote(&mut self, gate: u32, cites: &[u32], contrast: &[u32], title: &str) -> u32 {

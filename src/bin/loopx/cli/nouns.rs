@@ -323,7 +323,7 @@ pub struct TodoComplete {
 pub enum Gate {
     /// Put a question to a human
     Open(Ask),
-    /// List open gates
+    /// List open gates, and approvals that cover something
     List(List),
     /// Show a gate
     Show {
@@ -336,7 +336,21 @@ pub enum Gate {
         gate: GateId,
         /// The answer
         answer: loopx::id::Label,
+        /// When the approval ends by itself [default: when it is used up or revoked]
+        #[arg(long, value_name = "TIME", value_parser = instant)]
+        valid_until: Option<Timestamp>,
+        /// Evidence that has to stay current for the approval to hold (repeat)
+        #[arg(long, value_name = "E4")]
+        rests_on: Vec<EvidenceId>,
         /// The rationale
+        #[arg(long, value_name = "TEXT")]
+        why: Text,
+    },
+    /// Take an approval back
+    Revoke {
+        /// The gate
+        gate: GateId,
+        /// The reason
         #[arg(long, value_name = "TEXT")]
         why: Text,
     },
@@ -405,7 +419,7 @@ pub enum Evidence {
     Add(EvidenceAdd),
     /// List evidence that open work rests on
     List(List),
-    /// Show evidence
+    /// Show evidence, and what rests on it
     Show {
         /// The evidence
         evidence: EvidenceId,
@@ -458,6 +472,9 @@ pub struct EvidenceAdd {
     /// Exit code of the command
     #[arg(long, value_name = "CODE", requires = "command", allow_negative_numbers = true)]
     pub exit: Option<i32>,
+    /// For how long it shows anything [default: as long as nothing changes]
+    #[arg(long, value_name = "DURATION")]
+    pub valid_for: Option<DurationMs>,
     /// BLAKE3 of content kept elsewhere
     #[arg(long, value_name = "HEX", conflicts_with = "file")]
     pub digest: Option<Hash>,

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{ArgGroup, Args};
+use loopx::decision_scope::DecisionScope;
 use loopx::event::Priority;
 use loopx::id::{AgentId, CapabilityId, CriterionId, EvidenceId, GoalId, Label, ResourceId, TodoId, TurnId};
 use loopx::scope::PathScope;
@@ -152,6 +153,9 @@ pub struct Ask {
     /// Everything in the goal waits for the answer
     #[arg(long)]
     pub global: bool,
+    /// Decision asked for; an approval covers it for the todos named, or for the whole goal
+    #[arg(long, value_name = "KIND:GRANULARITY:KEY")]
+    pub scope: Option<DecisionScope>,
     /// Evidence to look at (repeat)
     #[arg(long, value_name = "E9")]
     pub evidence: Vec<EvidenceId>,
@@ -195,6 +199,9 @@ pub struct AddTodo {
     /// When to stop watching
     #[arg(long, value_name = "TIME", requires = "watch", value_parser = instant)]
     pub until: Option<Timestamp>,
+    /// Decision of a human that it requires (repeat)
+    #[arg(long, value_name = "KIND:GRANULARITY:KEY")]
+    pub requires_decision: Vec<DecisionScope>,
     /// The only agent that may take it
     #[arg(long, value_name = "AGENT")]
     pub bound: Option<AgentId>,

@@ -1,14 +1,16 @@
 //! A decision: in one line for an agent, and with its trace for whoever asks why.
 
 use loopx::decide::{Decision, Mode, PlanCause, Verdict};
+use loopx::decision_scope::DecisionScope;
 use loopx::event::Event;
-use loopx::id::{CapabilityId, GateId, TodoId, TurnId};
+use loopx::id::{GateId, TodoId, TurnId};
 use loopx::ledger::Committed;
 use loopx::project::escape::terminal;
 use loopx::state::{GoalStatus, State};
 use loopx::time::{DurationMs, Timestamp};
 use serde_json::{Map, Value, json};
 
+use super::asking::{ASKS, ask, gate_lines, person_lines};
 use super::room::{Room, bound_lists, within};
 use super::{Output, Voice, value};
 use crate::failure::{exit, when};
@@ -140,6 +142,14 @@ pub fn quiet(voice: &Voice, state: &State, decision: &Decision, after: &[String]
     keys.insert("wake".to_owned(), value(&decision.wake));
     keys.insert("questions".to_owned(), questions(state, &decision.questions));
     keys.insert("user_actions".to_owned(), value(&decision.user_actions));
+    if !decision.unasked.is_empty() {
+        let one = |(scope, todos): &(DecisionScope, Vec<TodoId>)| json!({"scope": scope, "todos": todos, "ask": ask(voice, scope, todos)});
+        keys.insert("unasked".to_owned(), decision.unasked.iter().take(ASKS).map(one).collect());
+    }
+    if !decision.findings.is_empty() {
+        let findings: Vec<String> = decision.findings.iter().map(ToString::to_string).collect();
+        keys.insert("findings".to_owned(), value(&findings));
+    }
     keys.entry("next_commands").or_insert_with(|| value(&next_commands(voice, decision)));
     bound_lists(&mut keys);
     Output { keys, ..Output::text(text) }
@@ -164,7 +174,7 @@ fn quiet_lines(voice: &Voice, state: &State, decision: &Decision, room: Room) ->
         }
         Verdict::Plan { cause } => plan_lines(voice, cause, room),
         Verdict::Wait => wait_line(voice, state, decision, room),
-        Verdict::Done => format!("DONE goal {} is finished\n", decision.goal),
+        Verdict::Done => done_lines(decision),
     };
     let asked: &[GateId] = match &decision.verdict {
         Verdict::Ask { gates, .. } => gates,
@@ -216,51 +226,17 @@ fn poll_command(id: TodoId) -> String {
     format!("monitor poll {id} --result \"TEXT\"")
 }
 
-fn gate_lines(voice: &Voice, state: &State, decision: &Decision, gates: &[GateId], room: Room) -> String {
-    let mut out = String::new();
-    for id in gates.iter().take(room.items()) {
-        let Some(gate) = state.gates.get(id) else { continue };
-        let options =
-            if gate.options.is_empty() { "approve, reject".to_owned() } else { room.list(&gate.options) };
-        let blocks = if gate.blocks.all { "everything".to_owned() } else { room.list(&gate.blocks.todos) };
-        let blocks = if blocks.is_empty() { String::new() } else { format!("blocks {blocks}; ") };
-        let answer = gate.options.first().map_or_else(|| "approve".to_owned(), ToString::to_string);
-        let question = room.text(gate.question.as_str());
-        out.push_str(&format!("ASK {id}  {question}  {blocks}options {options}\n"));
-        out.push_str(&format!(
-            "  asked {} ago by {}. Only an owner can answer: {}\n",
-            DurationMs(decision.now.ms_since(gate.asked)),
-            room.text(gate.by.name()),
-            voice.owner(&format!("gate decide {id} {answer} --why \"...\"")),
-        ));
-    }
+/// A goal that is completed says what it no longer shows.
+fn done_lines(decision: &Decision) -> String {
+    let mut out = format!("DONE goal {} is finished\n", decision.goal);
+    let (rows, more) = super::cut(&decision.findings, FINDINGS);
+    rows.iter().for_each(|finding| out.push_str(&format!("  finding  {finding}\n")));
+    more.iter().for_each(|more| out.push_str(&format!("  {more}\n")));
     out
 }
 
-fn person_lines(
-    voice: &Voice,
-    state: &State,
-    decision: &Decision,
-    (user_actions, grants): (&[TodoId], &[(TodoId, CapabilityId)]),
-    room: Room,
-) -> String {
-    let mut out = String::new();
-    for id in user_actions.iter().take(room.items()) {
-        let title = state.todos.get(id).map(|todo| room.text(todo.spec.title.as_str())).unwrap_or_default();
-        out.push_str(&format!("ASK {id}  {title}  only a person can do it\n"));
-    }
-    for (id, capability) in grants.iter().take(room.items()) {
-        let title = state.todos.get(id).map(|todo| room.text(todo.spec.title.as_str())).unwrap_or_default();
-        let grant =
-            format!("agent grant {} --capability {capability} --why \"...\"", decision.holder.actor.name());
-        out.push_str(&format!(
-            "ASK {id}  {title}  needs {}, which only an owner grants\n",
-            room.text(capability.as_str())
-        ));
-        out.push_str(&format!("  {}\n", voice.owner(&grant)));
-    }
-    out
-}
+/// Most findings in one answer.
+const FINDINGS: usize = 6;
 
 fn plan_lines(voice: &Voice, cause: &PlanCause, room: Room) -> String {
     let (what, then) = match cause {
@@ -346,13 +322,13 @@ pub fn next_commands(voice: &Voice, decision: &Decision) -> Vec<String> {
     match &decision.verdict {
         Verdict::Run { .. } => vec![voice.command("next")],
         Verdict::Poll { todo } => vec![voice.command(&poll_command(*todo))],
-        Verdict::Ask { gates, grants, .. } if gates.is_empty() => {
+        Verdict::Ask { gates, grants, .. } => {
+            let show = gates.iter().map(|gate| voice.command(&format!("gate show {gate}")));
+            let asks = decision.unasked.iter().take(ASKS).map(|(scope, todos)| ask(voice, scope, todos));
             let agent = decision.holder.actor.name();
             let grant = |capability| format!("agent grant {agent} --capability {capability} --why \"...\"");
-            grants.iter().map(|(_, capability)| voice.owner(&grant(capability))).collect()
-        }
-        Verdict::Ask { gates, .. } => {
-            gates.iter().map(|gate| voice.command(&format!("gate show {gate}"))).collect()
+            let grants = grants.iter().filter(|_| gates.is_empty());
+            show.chain(asks).chain(grants.map(|(_, capability)| voice.owner(&grant(capability)))).collect()
         }
         Verdict::Plan { cause: PlanCause::Accepted } => vec![voice.command("goal complete --why \"...\"")],
         Verdict::Plan { cause: PlanCause::Empty { .. } } => vec![voice.command("add \"...\"")],

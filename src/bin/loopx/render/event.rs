@@ -55,7 +55,9 @@ pub fn sentence(event: &Event) -> String {
         | Event::TodoCompleted(_)
         | Event::TodoSuperseded(_)
         | Event::TodoCancelled(_) => todo(event),
-        Event::GateOpened(_) | Event::GateDecided(_) | Event::GateWithdrawn(_) => gate(event),
+        Event::GateOpened(_) | Event::GateDecided(_) | Event::GateWithdrawn(_) | Event::GateRevoked(_) => {
+            gate(event)
+        }
         Event::ClaimTaken(_)
         | Event::ClaimReleased(_)
         | Event::ClaimHandedOver(_)
@@ -143,7 +145,13 @@ fn todo(event: &Event) -> String {
         }
         Event::TodoReopened(e) => format!("{} reopened: {}", e.id, quoted(&e.why)),
         Event::TodoCompleted(e) => {
-            format!("{} completed on {}; {}", e.id, list(&e.evidence), continuation(&e.continuation))
+            let approved = if e.approvals.is_empty() {
+                String::new()
+            } else {
+                format!(", as approved by {}", list(&e.approvals))
+            };
+            let then = continuation(&e.continuation);
+            format!("{} completed on {}{approved}; {then}", e.id, list(&e.evidence))
         }
         Event::TodoSuperseded(e) => format!("{} superseded by {}: {}", e.id, e.by, quoted(&e.why)),
         Event::TodoCancelled(e) => format!("{} cancelled: {}", e.id, quoted(&e.why)),
@@ -180,7 +188,8 @@ fn gate(event: &Event) -> String {
                 (false, true, true) => String::new(),
                 _ => format!("; blocks {}", [list(&e.blocks.todos), list(&e.blocks.agents)].join(" ").trim()),
             };
-            format!("{} asked {}{blocks}", e.id, quoted(&e.question))
+            let scope = e.scope.as_ref().map(|scope| format!("; asks for {scope}")).unwrap_or_default();
+            format!("{} asked {}{scope}{blocks}", e.id, quoted(&e.question))
         }
         Event::GateDecided(e) => {
             let outcome = match &e.outcome {
@@ -189,8 +198,15 @@ fn gate(event: &Event) -> String {
                 GateOutcome::Defer => "deferred".to_owned(),
                 GateOutcome::Choice { option } => format!("answered `{option}`"),
             };
-            format!("{} {outcome} (unsigned): {}", e.id, quoted(&e.why))
+            let until = e.valid_until.map(|at| format!(" until {at}")).unwrap_or_default();
+            let rests = if e.rests_on.is_empty() {
+                String::new()
+            } else {
+                format!(" while {} is current", list(&e.rests_on))
+            };
+            format!("{} {outcome}{until}{rests} (unsigned): {}", e.id, quoted(&e.why))
         }
+        Event::GateRevoked(e) => format!("the approval of {} revoked (unsigned): {}", e.id, quoted(&e.why)),
         Event::GateWithdrawn(e) => format!("{} withdrawn: {}", e.id, quoted(&e.why)),
         _ => event.kind().to_owned(),
     }
@@ -237,11 +253,12 @@ fn account(event: &Event) -> String {
                 .map(|source| format!("{} => ", terminal(source.as_str())))
                 .unwrap_or_default();
             format!(
-                "{} recorded about {} ({}): {source}{}",
+                "{} recorded about {} ({}): {source}{}{}",
                 e.id,
                 e.about,
                 word(&e.kind),
-                terminal(e.summary.as_str())
+                terminal(e.summary.as_str()),
+                e.valid_until.map(|at| format!(", good until {at}")).unwrap_or_default()
             )
         }
         Event::EvidenceInvalidated(e) => {

@@ -1,7 +1,9 @@
 //! Views to text and JSON. Nothing here decides anything.
 
+pub mod asking;
 pub mod decision;
 pub mod event;
+pub mod judgment;
 pub mod packet;
 pub mod page;
 pub mod room;
@@ -15,7 +17,7 @@ use serde_json::{Map, Value, json};
 
 use crate::failure::Failure;
 
-pub use voice::Voice;
+pub use voice::{Voice, quoted};
 
 /// An answer, ready to be printed in either form.
 #[derive(Debug, Clone, Default)]

@@ -10,13 +10,25 @@ use super::decision::{next_commands, quiet, trace_lines};
 use super::room::bound;
 use super::{Output, Voice, value};
 
+/// What a scheduler compares: another token means that the cadence starts over.
+fn reset_token(decision: &Decision, selected: &Value) -> String {
+    let mut head = vec![json!(decision.mode.word()), selected.clone(), json!(decision.questions)];
+    if !decision.unasked.is_empty() || !decision.findings.is_empty() {
+        let scopes: Vec<String> = decision.unasked.iter().map(|(scope, _)| scope.to_string()).collect();
+        let findings: Vec<String> = decision.findings.iter().map(ToString::to_string).collect();
+        head.push(json!([scopes, findings]));
+    }
+    loopx::hash::Hash::blob(Value::Array(head).to_string().as_bytes()).short()
+}
+
 /// `quota should-run`: LoopX's packet, with our verdict beside it.
 pub fn should_run(voice: &Voice, state: &State, decision: &Decision, detail: bool) -> Output {
     let mut output = quiet(voice, state, decision, &[]);
     let run = matches!(decision.verdict, Verdict::Run { .. } | Verdict::Poll { .. });
     let spends = matches!(decision.verdict, Verdict::Run { .. });
     let grants = matches!(&decision.verdict, Verdict::Ask { grants, .. } if !grants.is_empty());
-    let action = !decision.questions.is_empty() || !decision.user_actions.is_empty() || grants;
+    let asks = !decision.questions.is_empty() || !decision.unasked.is_empty();
+    let action = asks || !decision.user_actions.is_empty() || grants;
     let selected = match &decision.verdict {
         Verdict::Run { todo, .. } | Verdict::Poll { todo } => {
             let title = state.todos.get(todo).map(|todo| &todo.spec.title);
@@ -44,8 +56,7 @@ pub fn should_run(voice: &Voice, state: &State, decision: &Decision, detail: boo
         },
     });
     let cadence = decision.mode.cadence_minutes();
-    let head = json!([decision.mode.word(), selected, decision.questions]);
-    let token = loopx::hash::Hash::blob(head.to_string().as_bytes()).short();
+    let token = reset_token(decision, &selected);
     let keys = [
         ("should_run", json!(run)),
         ("decision", json!(decision.verdict.word().to_lowercase())),

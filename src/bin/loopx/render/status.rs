@@ -19,6 +19,9 @@ pub const SCREEN: usize = 23;
 /// Lines of a status beside its lists: title, done, quota, last change, and one about a torn tail.
 const FIXED: usize = 5;
 
+/// Rows of what a completed goal no longer shows. It has no open work, so that its lists leave room.
+const FINDINGS: usize = 8;
+
 /// Entries of each list in JSON unless told otherwise.
 const LISTED: usize = 20;
 
@@ -31,6 +34,12 @@ pub fn page(voice: &Voice, status: &Status<'_>, now: Timestamp, limit: Option<us
     let paused = goal.status == GoalStatus::Paused;
     if paused {
         page.command(voice.owner("goal resume --why \"...\""));
+    }
+    if !status.findings.is_empty() {
+        page.section("finding");
+        let finding =
+            |finding: &loopx::state::OpenCriterion| (String::new(), String::new(), finding.to_string());
+        show(&mut page, status.findings.iter().map(finding).collect(), FINDINGS);
     }
     let needs = needs(status, now);
     let running = running(status, now);
@@ -154,8 +163,7 @@ fn acceptance(status: &Status<'_>) -> String {
     if criteria.is_empty() {
         return "; no acceptance criteria".to_owned();
     }
-    let open: Vec<String> =
-        criteria.iter().filter(|(_, c)| c.met_by.is_none()).map(|(id, _)| id.to_string()).collect();
+    let open: Vec<String> = status.open_criteria.iter().map(|open| open.id.to_string()).collect();
     let met = criteria.len() - open.len();
     let open = if open.is_empty() { String::new() } else { format!(" ({} open)", open.join(", ")) };
     format!("; acceptance {met} of {}{open}", criteria.len())
@@ -233,8 +241,11 @@ pub fn json(status: &Status<'_>, now: Timestamp, limit: Option<usize>) -> Value 
             "id": status.id, "objective": goal.objective, "status": value(&goal.status), "instance": goal.instance,
             "revision": goal.revision, "started": goal.started, "write": goal.write, "read": goal.read,
             "criteria": goal.criteria.iter().map(|(id, criterion)| {
-                json!({"id": id, "text": criterion.text, "met_by": criterion.met_by})
+                let open = status.open_criteria.iter().find(|open| open.id == *id);
+                json!({"id": id, "text": criterion.text, "met_by": criterion.met_by,
+                    "open": open.map(ToString::to_string)})
             }).collect::<Vec<_>>(),
+            "findings": status.findings.iter().map(ToString::to_string).collect::<Vec<_>>(),
             "note": value(&goal.note),
         },
         "needs_you": {"gates": gates, "user_actions": user_actions},

@@ -4,6 +4,7 @@ use loopx::id::{EvidenceId, GateId, TodoId, TurnId};
 use loopx::project::escape::{markdown, terminal};
 use loopx::project::history::Line;
 use loopx::state::State;
+use loopx::time::Timestamp;
 use serde_json::{Value, json};
 
 use super::{Output, cut, event::sentence, event_word, value};
@@ -96,25 +97,54 @@ pub fn goals(state: &State) -> Vec<Row> {
     state.goals.iter().map(row).collect()
 }
 
+/// Approvals in a scope, which cover what requires a decision in it.
+pub fn approvals(state: &State, now: Timestamp) -> Vec<Row> {
+    let row = |(id, approval): (&GateId, &loopx::state::Approval)| {
+        let scope = approval.scope.as_ref().filter(|_| approval.stands || !approval.todos.is_empty())?;
+        let todos: Vec<String> = approval.todos.iter().map(ToString::to_string).collect();
+        let reach = if approval.stands { "stands".to_owned() } else { format!("for {}", todos.join(", ")) };
+        let lapse = state.lapse(approval, now);
+        let end = match (&lapse, approval.valid_until) {
+            (Some(lapse), _) => format!(", but {lapse}"),
+            (None, Some(until)) => format!(" until {until}"),
+            (None, None) => String::new(),
+        };
+        let (by, seq) = (actor(&approval.by), approval.seq);
+        let mut json = named(id, approval);
+        if let Value::Object(fields) = &mut json {
+            fields.insert("lapsed".to_owned(), value(&lapse.map(|lapse| lapse.to_string())));
+        }
+        Some(Row { text: format!("{id}  {scope}  approved by {by} (#{seq}), {reach}{end}"), json })
+    };
+    state.approvals.iter().filter_map(row).collect()
+}
+
 /// Open gates.
 pub fn gates(state: &State) -> Vec<Row> {
     let row = |(id, gate): (&GateId, &loopx::state::Gate)| Row {
-        text: format!("{id}  {}  asked by {}", terminal(gate.question.as_str()), gate.by.name()),
+        text: format!(
+            "{id}  {}  asked by {}{}",
+            terminal(gate.question.as_str()),
+            gate.by.name(),
+            gate.scope.as_ref().map(|scope| format!("  {scope}")).unwrap_or_default()
+        ),
         json: named(id, gate),
     };
     state.gates.iter().map(row).collect()
 }
 
 /// Evidence that open work rests on.
-pub fn evidence(state: &State) -> Vec<Row> {
-    let row = |(id, found): (&EvidenceId, &loopx::state::Evidence)| Row {
-        text: format!(
-            "{id}  {}  about {}  {}",
-            found.standing.word(),
-            found.about,
-            terminal(found.summary.as_str())
-        ),
-        json: named(id, found),
+pub fn evidence(state: &State, now: Timestamp) -> Vec<Row> {
+    let row = |(id, found): (&EvidenceId, &loopx::state::Evidence)| {
+        let word = found.ended(now).map_or("current", loopx::state::Ended::word);
+        let mut json = named(id, found);
+        if let Value::Object(fields) = &mut json {
+            fields.insert("standing".to_owned(), word.into());
+        }
+        Row {
+            text: format!("{id}  {word}  about {}  {}", found.about, terminal(found.summary.as_str())),
+            json,
+        }
     };
     state.evidence.iter().map(row).collect()
 }

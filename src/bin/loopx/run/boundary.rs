@@ -52,7 +52,7 @@ pub fn check(session: &Session<'_>) -> Result<Output, Failure> {
 fn of_record(seq: Seq, events: &Value, found: &mut Vec<Finding>) {
     let of_kind = |event: &&Value| event["k"] == "secret.allowed";
     let allowed = events.as_array().and_then(|events| events.iter().find(of_kind));
-    let allowed = allowed.and_then(|event| event["b"]["why"].as_str()).map(str::to_owned);
+    let allowed = allowed.and_then(|event| event.get("b")?.get("why")?.as_str()).map(str::to_owned);
     for event in events.as_array().into_iter().flatten() {
         let kind = event["k"].as_str().unwrap_or_default();
         secret::texts(&event["b"], &mut |place, text| {

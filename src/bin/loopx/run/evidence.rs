@@ -57,7 +57,7 @@ fn stated(proof: &Text) -> Result<NewEvidence, Failure> {
         Some((command, result)) => (EvidenceKind::Command, Some(text(command)?), text(result)?),
         None => (EvidenceKind::Note, None, proof.clone()),
     };
-    Ok(NewEvidence { kind, summary, source, exit: None, digest: None, bytes: None })
+    Ok(NewEvidence { kind, summary, source, exit: None, digest: None, bytes: None, valid_for_ms: None })
 }
 
 /// A file whose content goes into the blob store.
@@ -72,6 +72,7 @@ fn kept(session: &Session<'_>, file: &Path, summary: Option<&Text>) -> Result<Ne
         exit: None,
         digest: Some(digest),
         bytes: Some(bytes),
+        valid_for_ms: None,
     })
 }
 
@@ -121,9 +122,11 @@ pub(super) fn evidence(session: &Session<'_>, args: &cli::Evidence) -> Result<Op
                         exit: args.exit,
                         digest: args.digest,
                         bytes: None,
+                        valid_for_ms: None,
                     }
                 }
             };
+            let evidence = NewEvidence { valid_for_ms: args.valid_for.map(|age| age.0), ..evidence };
             c::EvidenceAdd { about: args.about.clone(), evidence, metric: None }.into()
         }
         cli::Evidence::Invalidate { evidence, cause, why } => {
@@ -222,6 +225,7 @@ fn measured(session: &Session<'_>, row: &cli::Row) -> Result<Command, Failure> {
             exit: None,
             digest: kept.map(|(digest, _)| digest),
             bytes: kept.map(|(_, bytes)| bytes),
+            valid_for_ms: None,
         },
         metric: Some(NewMetricRow {
             trial: row.trial,

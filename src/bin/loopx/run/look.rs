@@ -10,9 +10,10 @@ use loopx::state::{Quota, Spends, State};
 use loopx::time::Timestamp;
 use serde_json::{Value, json};
 
-use super::Session;
+use super::{Session, judge};
 use crate::cli::{self, AsOf, Top};
 use crate::failure::{Failure, when};
+use crate::render::judgment::Moment;
 use crate::render::page::Page;
 use crate::render::{Output, count, decision, packet, status as render, thing, value};
 
@@ -234,6 +235,12 @@ pub fn history(session: &Session<'_>, args: &cli::History) -> Result<Output, Fai
         text.push_str(&format!("… {from} earlier of {}; all: --limit {}\n", lines.len(), lines.len()));
     }
     shown.iter().for_each(|line| text.push_str(&thing::history_line(line)));
+    let judged = match &about {
+        Some(id) => judge::read(&mut ledger, id)?,
+        None => None,
+    };
+    let at = Moment { state: ledger.state(), seq: ledger.head().seq, now: session.now(&ledger) };
+    judged.iter().for_each(|judged| text.push_str(&judged.lines(at)));
     let records: Vec<Value> = shown.iter().map(thing::history_json).collect();
     let next = (from > 0).then(|| format!("--limit {}", lines.len()));
     let mut output = Output::text(text);
@@ -243,6 +250,10 @@ pub fn history(session: &Session<'_>, args: &cli::History) -> Result<Output, Fai
         .with("shown", shown.len())
         .with("next", next)
         .with("records", records);
+    let output = match judged {
+        Some(judged) => judged.keyed(output, at),
+        None => output,
+    };
     Ok(headed(output, &ledger))
 }
 
@@ -262,25 +273,35 @@ pub fn show(session: &Session<'_>, id: &str, as_of: Option<AsOf>) -> Result<Outp
     let to = as_of.map_or(Ok(ledger.head().seq), |as_of| seq_at(&ledger, as_of))?;
     let mut lines = thread(&mut ledger, id)?;
     lines.retain(|line| line.seq <= to);
-    let now = match as_of {
-        None => thing::find(ledger.state(), id),
-        Some(_) => thing::find(&ledger.state_at(to, &mut |_| {})?, id),
+    let judged = judge::read(&mut ledger, id)?;
+    let then = as_of.map(|_| ledger.state_at(to, &mut |_| {})).transpose()?;
+    let at = match &then {
+        None => Moment { state: ledger.state(), seq: to, now: session.now(&ledger) },
+        Some(state) => Moment { state, seq: to, now: state.now },
     };
+    let now = thing::find(at.state, id);
     let open = now.is_some();
     if lines.is_empty() && !open {
         let text = format!("nothing is known of {id}");
         return Err(Failure::new("not_found", crate::failure::exit::REFUSED, text));
     }
-    let object = match now {
+    let mut object = match now {
         Some(now) => Some(now),
         None => last(&ledger, id, &lines)?.map(|object| thing::ended(id, object, &lines)),
     };
+    if let (Some(judged), Some(object)) = (&judged, &mut object) {
+        judged.correct(object, at);
+    }
     let mut text =
         format!("{}{}\n", terminal(id), if open || object.is_none() { "" } else { "  as it last was" });
     object.iter().for_each(|object| text.push_str(&thing::object_lines(object)));
+    judged.iter().for_each(|judged| text.push_str(&judged.lines(at)));
     lines.iter().for_each(|line| text.push_str(&thing::history_line(line)));
     let records: Vec<Value> = lines.iter().map(thing::history_json).collect();
-    let output = Output::text(text).with("open", open).with("object", object).with("records", records);
+    let mut output = Output::text(text).with("open", open).with("object", object).with("records", records);
+    if let Some(judged) = judged {
+        output = judged.keyed(output, at);
+    }
     Ok(headed(output, &ledger).with("as_of", to.0))
 }
 
@@ -309,6 +330,18 @@ fn record(ledger: &Ledger, seq: Seq) -> Result<Output, Failure> {
     Ok(headed(Output::text(text).with("record", thing::history_json(&line)), ledger))
 }
 
+/// Open gates, and then the approvals that cover something, each cut at `limit`.
+fn gates(state: &State, now: Timestamp, limit: usize) -> Output {
+    let mut output = thing::list("gates", thing::gates(state), limit);
+    let approvals = thing::approvals(state, now);
+    output.keys.insert("approvals_total".to_owned(), approvals.len().into());
+    let listed = thing::list("approvals", approvals, limit);
+    if listed.keys.get("total") != Some(&0.into()) {
+        output.text.push_str(&listed.text);
+    }
+    output.with("approvals", listed.keys.get("approvals").cloned().unwrap_or_default())
+}
+
 /// The `list` and `show` of every noun.
 pub fn noun(session: &Session<'_>, top: &Top) -> Result<Output, Failure> {
     let shown = match top {
@@ -335,10 +368,10 @@ pub fn noun(session: &Session<'_>, top: &Top) -> Result<Output, Failure> {
             thing::list("todos", thing::todos(state, goal.as_ref()), args.limit)
         }
         Top::Monitor(cli::Monitor::List(args)) => thing::list("monitors", thing::monitors(state), args.limit),
-        Top::Gate(cli::Gate::List(args)) => thing::list("gates", thing::gates(state), args.limit),
+        Top::Gate(cli::Gate::List(args)) => gates(state, session.now(&ledger), args.limit),
         Top::Lease(cli::Lease::List(args)) => thing::list("leases", thing::leases(state), args.limit),
         Top::Evidence(cli::Evidence::List(args)) => {
-            thing::list("evidence", thing::evidence(state), args.limit)
+            thing::list("evidence", thing::evidence(state, session.now(&ledger)), args.limit)
         }
         Top::Agent(cli::Agent::List(args)) => thing::list("agents", thing::agents(state), args.limit),
         Top::Owner(cli::Owner::List(args)) => thing::list("owners", thing::owners(state), args.limit),

@@ -6,6 +6,7 @@ mod bulk;
 mod decisions;
 mod evidence;
 mod feed;
+mod judge;
 mod known;
 mod lineage;
 mod look;

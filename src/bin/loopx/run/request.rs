@@ -3,7 +3,7 @@
 use loopx::decide::Command;
 use loopx::decide::command as c;
 use loopx::decide::command::Spending;
-use loopx::event::{Allowance, TodoClass};
+use loopx::event::{Allowance, GateOutcome, TodoClass};
 use loopx::ledger::Submission;
 
 use super::Session;
@@ -76,6 +76,7 @@ fn add(args: &cli::AddTodo) -> Command {
         watch: args.watch.clone(),
         every_ms: args.every.map(|every| every.0),
         until: args.until,
+        requires_decision: args.requires_decision.clone(),
         excluded: args.excluded.clone(),
         bound: args.bound.clone(),
         check: args.check.clone(),
@@ -87,6 +88,7 @@ fn add(args: &cli::AddTodo) -> Command {
 fn ask(args: &cli::Ask) -> Command {
     c::GateOpen {
         question: args.question.clone(),
+        scope: args.scope.clone(),
         options: args.options.clone(),
         blocks: args.blocks.clone(),
         blocks_agents: args.blocks_agent.clone(),
@@ -219,10 +221,15 @@ fn hand_over(held: &cli::Held, to: &loopx::id::AgentId) -> Command {
 fn gate(args: &cli::Gate) -> Option<Command> {
     Some(match args {
         cli::Gate::Open(_) | cli::Gate::List(_) | cli::Gate::Show { .. } => return None,
-        cli::Gate::Decide { gate, answer, why } => {
-            let outcome = loopx::project::packet::outcome(answer);
-            c::GateDecide { gate: *gate, outcome, why: why.clone() }.into()
+        cli::Gate::Decide { gate, answer, valid_until, rests_on, why } => c::GateDecide {
+            gate: *gate,
+            outcome: GateOutcome::Choice { option: answer.clone() },
+            valid_until: *valid_until,
+            rests_on: rests_on.clone(),
+            why: why.clone(),
         }
+        .into(),
+        cli::Gate::Revoke { gate, why } => c::GateRevoke { gate: *gate, why: why.clone() }.into(),
         cli::Gate::Withdraw { gate, why } => c::GateWithdraw { gate: *gate, why: why.clone() }.into(),
     })
 }
