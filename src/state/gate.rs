@@ -177,7 +177,10 @@ impl State {
             }
             GateOutcome::Approve | GateOutcome::Choice { .. } => {
                 let gate = self.lift(event.id)?;
-                let approval = approval(at, event, gate);
+                // A promotion needs an approval that has looked at a measured value. The others would pile up for ever.
+                let row = |id: &EvidenceId| self.evidence.get(id).is_some_and(|evidence| evidence.is_row);
+                let promotes = event.outcome == GateOutcome::Approve && gate.evidence.iter().any(row);
+                let approval = approval(at, event, gate, promotes);
                 if !approval.is_used_up() {
                     self.approvals.insert(event.id, approval);
                 }
@@ -300,7 +303,7 @@ impl State {
 }
 
 /// What an affirmative answer leaves behind: a grant in the gate's scope, and, if it was a plain yes, the one promotion.
-fn approval(at: &At, event: &GateDecided, gate: Gate) -> Approval {
+fn approval(at: &At, event: &GateDecided, gate: Gate, promotes: bool) -> Approval {
     let named: BTreeSet<TodoId> = gate.blocks.todos.into_iter().collect();
     let stands = named.is_empty()
         && gate.blocks.agents.is_empty()
@@ -313,7 +316,7 @@ fn approval(at: &At, event: &GateDecided, gate: Gate) -> Approval {
         stands,
         todos: if gate.scope.is_some() { named } else { BTreeSet::new() },
         scope: gate.scope,
-        promotes: event.outcome == GateOutcome::Approve,
+        promotes,
         valid_until: event.valid_until,
         rests_on: event.rests_on.clone(),
     }

@@ -79,6 +79,11 @@ pub const COMMANDS: &[Typed] = &[
     typed("todo.cancel", &[TODO], "todo cancel T1 --why no"),
     typed("gate.open", &[], GATE),
     typed("gate.decide", &[OWNER, GATE], APPROVE),
+    typed(
+        "gate.revoke",
+        &[OWNER, "ask Which? --scope direction:goal:way --as ana", APPROVE],
+        "gate revoke G1 --why no --as ana",
+    ),
     typed("gate.withdraw", &[GATE], "gate withdraw G1 --why never"),
     typed("lease.acquire", &[], LEASE),
     typed("lease.renew", &[LEASE], "lease renew resource/gpu"),
