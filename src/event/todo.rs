@@ -305,6 +305,14 @@ pub struct ReopenedTodo {
     pub goal: GoalId,
     /// The todo itself.
     pub spec: TodoSpec,
+    /// The last version of its lease; 0 if it never had one.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub version: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+const fn is_zero(version: &u64) -> bool {
+    *version == 0
 }
 
 /// What follows a completed todo. Silence is not an answer.

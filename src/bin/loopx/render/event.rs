@@ -61,6 +61,7 @@ pub fn sentence(event: &Event) -> String {
         Event::ClaimTaken(_)
         | Event::ClaimReleased(_)
         | Event::ClaimHandedOver(_)
+        | Event::ClaimDelegated(_)
         | Event::LeaseGranted(_)
         | Event::LeaseRenewed(_)
         | Event::LeaseReleased(_)
@@ -225,6 +226,10 @@ fn hold(event: &Event) -> String {
                 e.epoch,
                 quoted(&e.why)
             )
+        }
+        Event::ClaimDelegated(e) => {
+            let actions: Vec<String> = e.actions.iter().map(word).collect();
+            format!("{} may {} {}: {}", e.to, actions.join(", "), e.todo, quoted(&e.why))
         }
         Event::LeaseGranted(e) => format!("{} leased by {} until {}", e.on, e.holder, e.until),
         Event::LeaseRenewed(e) => format!("lease on {} renewed until {}", e.on, e.until),
