@@ -13,6 +13,7 @@ mod ledger;
 mod lineage;
 mod names;
 mod quota;
+mod reopen;
 mod todo;
 mod turn;
 
@@ -24,6 +25,7 @@ pub use ledger::*;
 pub use lineage::*;
 pub use names::{goal_end, goal_moved, lease_key};
 pub use quota::*;
+pub use reopen::*;
 pub use todo::*;
 pub use turn::*;
 

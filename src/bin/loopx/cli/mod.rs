@@ -1,5 +1,6 @@
 //! The command line: what can be typed. Parsing is pure; a doc comment is the help text.
 
+mod lease;
 mod lineage;
 mod nouns;
 mod read;
@@ -10,6 +11,7 @@ use loopx::id::{AgentId, CapabilityId, GoalId, OwnerId, RequestId, SessionId};
 use loopx::text::Text;
 use std::path::PathBuf;
 
+pub use lease::*;
 pub use lineage::*;
 pub use nouns::*;
 pub use read::*;
@@ -145,8 +147,11 @@ pub enum Top {
     #[command(subcommand, visible_alias = "operator-gate")]
     Gate(Gate),
     /// Leases on todos and resources
-    #[command(subcommand, visible_alias = "task-lease")]
+    #[command(subcommand)]
     Lease(Lease),
+    /// Leases on todos under a key, as LoopX spells them
+    #[command(subcommand)]
+    TaskLease(TaskLease),
     /// Evidence
     #[command(subcommand)]
     Evidence(Evidence),

@@ -90,6 +90,7 @@ pub fn failure_document(schema: &str, failure: &Failure) -> Value {
             "hint": failure.hint,
         },
         "error_code": failure.code,
+        "reason_code": failure.reason.as_deref().unwrap_or(&failure.code),
     })
 }
 
