@@ -8,8 +8,8 @@ use super::todo::{check_epoch, open_todo};
 use super::turn::own_turn;
 use super::{Context, Decided, Draft, Refusal, bounded, gate, goal, quota};
 use crate::event::{
-    AcceptanceMet, Continuation, Delegable, DeliveryOutcome, EvidenceKind, Holder, LeaseTarget, Subject, TodoAdded,
-    TodoCompleted, TodoSpec, TurnClosed, TurnEnd,
+    AcceptanceMet, Continuation, Delegable, DeliveryOutcome, EvidenceKind, Holder, LeaseTarget, Subject,
+    TodoAdded, TodoCompleted, TodoSpec, TurnClosed, TurnEnd,
 };
 use crate::id::{Actor, EvidenceId, TodoId};
 use crate::state::Todo;

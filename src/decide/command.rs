@@ -8,13 +8,13 @@ use serde::{Deserialize, Serialize};
 use crate::decimal::Decimal;
 use crate::decision_scope::DecisionScope;
 use crate::event::{
-    Allowance, Delegable, DeliveryOutcome, Direction, EvidenceKind, GateOutcome, InvalidationCause, LeaseTarget,
-    Priority, ResumeWhen, Split, Subject, TodoClass, TrialEnd,
+    Allowance, Delegable, DeliveryOutcome, Direction, EvidenceKind, GateOutcome, InvalidationCause,
+    LeaseTarget, Priority, ResumeWhen, Split, Subject, TodoClass, TrialEnd,
 };
 use crate::hash::Hash;
 use crate::id::{
-    AgentId, CapabilityId, CriterionId, EvidenceId, ExperimentId, GateId, GoalId, HypothesisId, Label, LeaseKey,
-    OwnerId, PromotionId, ResourceId, Seq, TodoId, TrialId, TurnId,
+    AgentId, CapabilityId, CriterionId, EvidenceId, ExperimentId, GateId, GoalId, HypothesisId, Label,
+    LeaseKey, OwnerId, PromotionId, ResourceId, Seq, TodoId, TrialId, TurnId,
 };
 use crate::scope::PathScope;
 use crate::text::Text;

@@ -6,8 +6,8 @@ use super::lease::{Shown, unused as unused_key};
 use super::todo::{changeable, check_epoch, touchable, turn_ended};
 use super::{Context, Decided, Refusal, bounded, in_range, one};
 use crate::event::{
-    ClaimDelegated, ClaimHandedOver, ClaimReleased, Delegable, Holder, LeaseGranted, LeaseReleased, LeaseRenewed, LeaseTakenOver,
-    LeaseTarget, TurnEnd,
+    ClaimDelegated, ClaimHandedOver, ClaimReleased, Delegable, Holder, LeaseGranted, LeaseReleased,
+    LeaseRenewed, LeaseTakenOver, LeaseTarget, TurnEnd,
 };
 use crate::id::{Actor, AgentId, GoalId, ResourceId, TodoId};
 use crate::limits::{LEASE_DEFAULT_MS, LEASE_MAX_MS, LEASE_MIN_MS};
@@ -82,8 +82,12 @@ pub(super) fn delegate(context: &Context<'_>, command: &TodoDelegate) -> Result<
     present(context, &command.to)?;
     bounded("actions", &command.actions)?;
     let known = claim.delegated.get(&command.to);
-    let mut actions: Vec<Delegable> =
-        command.actions.iter().copied().filter(|one| known.is_none_or(|known| !known.contains(one))).collect();
+    let mut actions: Vec<Delegable> = command
+        .actions
+        .iter()
+        .copied()
+        .filter(|one| known.is_none_or(|known| !known.contains(one)))
+        .collect();
     actions.sort_unstable();
     actions.dedup();
     if actions.is_empty() || claim.holder.actor.agent() == Some(&command.to) {
@@ -151,7 +155,10 @@ pub(super) fn acquire(context: &Context<'_>, command: &LeaseAcquire) -> Result<D
         Some(claim) if claim.is_expired(context.now) => {
             let expired = claim.lease.as_ref().map_or(context.now, |lease| lease.until);
             let from = claim.holder.clone();
-            one(caller.actor.clone(), LeaseTakenOver { epoch, expired, from, key: None, on, to: caller, until })
+            one(
+                caller.actor.clone(),
+                LeaseTakenOver { epoch, expired, from, key: None, on, to: caller, until },
+            )
         }
         Some(Claim { holder, lease: Some(lease), .. }) if *holder == caller => {
             Err(Refusal::HeldAlready { on, until: lease.until })

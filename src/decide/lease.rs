@@ -1,8 +1,6 @@
 //! The contract of a lease with a key: whoever acts on the todo shows the key, and a key opens one lease, once.
 
-use super::command::{
-    Close, LeaseRenew, TodoClaim, TodoDelegate, TodoHandOver, TodoRelease, TodoUpdate,
-};
+use super::command::{Close, LeaseRenew, TodoClaim, TodoDelegate, TodoHandOver, TodoRelease, TodoUpdate};
 use super::todo::check_epoch;
 use super::{Context, Decided, Refusal, bounded};
 use crate::event::{Holder, LeaseTarget, TodoChange};

@@ -3,7 +3,8 @@
 use crate::decision_scope::DecisionScope;
 use crate::event::{Holder, LeaseTarget};
 use crate::id::{
-    AgentId, CriterionId, EvidenceId, GateId, GoalId, Label, LeaseKey, OwnerId, ResourceId, Seq, TodoId, TurnId,
+    AgentId, CriterionId, EvidenceId, GateId, GoalId, Label, LeaseKey, OwnerId, ResourceId, Seq, TodoId,
+    TurnId,
 };
 use crate::scope::PathScope;
 use crate::state::{Ended, GoalStatus, Lapse, Uncovered};

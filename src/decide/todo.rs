@@ -4,9 +4,9 @@ use super::command::{TodoAdd, TodoCancel, TodoDefer, TodoReopen, TodoSupersede, 
 use super::lease::{Shown, rescoped};
 use super::{ClosedTodo, Closing, Context, Decided, Refusal, bounded, evidence, one};
 use crate::event::{
-    Delegable, Event, Holder, LeaseTarget, Monitoring, ReopenedTodo, ResumeWhen, TodoAdded, TodoBlocked, TodoCancelled,
-    TodoChange, TodoChanged, TodoClass, TodoDeferred, TodoReopened, TodoSpec, TodoSuperseded, TurnClosed,
-    TurnEnd,
+    Delegable, Event, Holder, LeaseTarget, Monitoring, ReopenedTodo, ResumeWhen, TodoAdded, TodoBlocked,
+    TodoCancelled, TodoChange, TodoChanged, TodoClass, TodoDeferred, TodoReopened, TodoSpec, TodoSuperseded,
+    TurnClosed, TurnEnd,
 };
 use crate::id::{Actor, GoalId, TodoId};
 use crate::limits::{MONITOR_MAX_MS, MONITOR_MIN_MS};

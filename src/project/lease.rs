@@ -32,8 +32,12 @@ impl LastLease {
         for event in events {
             let version = found.as_ref().map_or(0, |lease| lease.version) + 1;
             let (holder, key, epoch, until) = match event {
-                Event::LeaseGranted(e) if e.on == LeaseTarget::Todo(id) => (&e.holder, &e.key, e.epoch, e.until),
-                Event::LeaseTakenOver(e) if e.on == LeaseTarget::Todo(id) => (&e.to, &e.key, e.epoch, e.until),
+                Event::LeaseGranted(e) if e.on == LeaseTarget::Todo(id) => {
+                    (&e.holder, &e.key, e.epoch, e.until)
+                }
+                Event::LeaseTakenOver(e) if e.on == LeaseTarget::Todo(id) => {
+                    (&e.to, &e.key, e.epoch, e.until)
+                }
                 Event::ClaimHandedOver(e) if e.todo == id => {
                     let Some(until) = e.until else { continue };
                     (&e.to, &e.key, e.epoch, until)

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{At, Fold, State, Todo, TodoStatus, entry};
 use crate::event::{
-    ClaimDelegated, ClaimHandedOver, ClaimReleased, ClaimTaken, Delegable, Holder, LeaseGranted, LeaseReleased, LeaseRenewed,
-    LeaseTakenOver, LeaseTarget,
+    ClaimDelegated, ClaimHandedOver, ClaimReleased, ClaimTaken, Delegable, Holder, LeaseGranted,
+    LeaseReleased, LeaseRenewed, LeaseTakenOver, LeaseTarget,
 };
 use crate::id::{AgentId, LeaseKey, Seq, TodoId};
 use crate::time::Timestamp;
@@ -160,8 +160,7 @@ impl State {
             }
         };
         let lease = claim.and_then(|claim| claim.lease.as_mut());
-        let lease =
-            lease.ok_or_else(|| format!("{} has no lease under epoch {}", event.on, event.epoch))?;
+        let lease = lease.ok_or_else(|| format!("{} has no lease under epoch {}", event.on, event.epoch))?;
         let kept = lease.key.take().filter(|_| lease.until > at.ts);
         (lease.until, lease.key) = (event.until, event.key.clone().or(kept));
         Ok(())

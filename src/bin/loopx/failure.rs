@@ -57,7 +57,7 @@ pub struct Failure {
     pub retryable: bool,
     /// Whether standard output holds the document of it already.
     pub printed: bool,
-    /// The kernel's own code, where the stable code is one that scripts know from elsewhere.
+    /// The kernel's own code, for commands whose stable code may be one that LoopX's scripts know.
     pub reason: Option<String>,
 }
 

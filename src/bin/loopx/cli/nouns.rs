@@ -412,6 +412,44 @@ pub enum Gate {
     },
 }
 
+// `operator-gate`: what can be done with a gate, or LoopX's one call that decides it
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub struct OperatorGate {
+    /// What is done.
+    #[command(subcommand)]
+    pub verb: Option<Gate>,
+    /// What is decided.
+    #[command(flatten)]
+    pub decided: Option<OperatorDecision>,
+}
+
+// LoopX's one call.
+#[derive(Debug, Args)]
+pub struct OperatorDecision {
+    /// The gate
+    #[arg(long, value_name = "G1")]
+    pub gate: GateId,
+    /// The decision: approve, reject, defer, or one of the gate's options
+    #[arg(long, value_name = "ANSWER")]
+    pub decision: loopx::id::Label,
+    /// The rationale
+    #[arg(long, value_name = "TEXT")]
+    pub reason_summary: Text,
+}
+
+impl From<OperatorGate> for Gate {
+    fn from(args: OperatorGate) -> Self {
+        match (args.verb, args.decided) {
+            (Some(verb), _) => verb,
+            (None, Some(one)) => {
+                Self::Decide { gate: one.gate, answer: one.decision, why: one.reason_summary }
+            }
+            (None, None) => Self::List(List { limit: 50 }),
+        }
+    }
+}
+
 // `evidence …`
 #[derive(Debug, Subcommand)]
 pub enum Evidence {

@@ -19,16 +19,6 @@ use crate::cli::{self, Closable, DecisionOutcome, TaskLease, Top};
 use crate::failure::Failure;
 use crate::render::Output;
 
-/// The agent that a command names in LoopX's way.
-pub fn speaker(top: &Top) -> Option<&AgentId> {
-    match top {
-        Top::Todo(cli::Todo::Claim(args)) => args.claimed_by.as_ref(),
-        Top::Todo(cli::Todo::Complete(args)) => args.claimed_by.as_ref(),
-        Top::TaskLease(args) => args.keyed().map(|on| &on.owner),
-        _ => None,
-    }
-}
-
 /// `task-lease …` as a request; none for a look.
 pub fn task_lease(args: &TaskLease) -> Result<Option<Command>, Failure> {
     let ms = |seconds: &Option<u64>| seconds.map(|seconds| seconds.saturating_mul(1_000));
@@ -74,8 +64,10 @@ pub fn complete(args: &cli::TodoComplete) -> Result<Command, Failure> {
             None | Some(DecisionOutcome::Approve) => {
                 Ok(c::TodoComplete { todo, close: close_on_text(&args.closing)? }.into())
             }
-            Some(_) => Err(Failure::usage("a todo is completed or not; only a gate is rejected, deferred or cancelled")
-                .hint(format!("loopx todo cancel {todo} --why \"...\""))),
+            Some(_) => Err(Failure::usage(
+                "a todo is completed or not; only a gate is rejected, deferred or cancelled",
+            )
+            .hint(format!("loopx todo cancel {todo} --why \"...\""))),
         },
         Some(Closable::Gate(gate)) => {
             let why = args.closing.evidence.first().map(|text| text.parse::<Text>());
@@ -93,6 +85,17 @@ pub fn complete(args: &cli::TodoComplete) -> Result<Command, Failure> {
     }
 }
 
+/// Whether a command is one of LoopX's shapes.
+const fn is_loopx(top: &Top) -> bool {
+    match top {
+        Top::TaskLease(_) | Top::RegisterAgent(_) | Top::RefreshState(_) => true,
+        Top::Quota(cli::Quota::SpendSlot(_)) => true,
+        Top::Todo(cli::Todo::Claim(args)) => args.todo_id.is_some(),
+        Top::Todo(cli::Todo::Complete(args)) => args.todo_id.is_some(),
+        _ => false,
+    }
+}
+
 /// What LoopX's shapes say besides, when a record was made or had been made.
 pub fn told(
     top: &Top,
@@ -101,6 +104,11 @@ pub fn told(
     committed: &Committed,
 ) -> Result<Output, Failure> {
     let fresh = !committed.receipt.duplicate;
+    let output = if fresh || !is_loopx(top) {
+        output
+    } else {
+        output.with("original_receipt", crate::render::value(&committed.receipt))
+    };
     Ok(match top {
         Top::TaskLease(args) => {
             let Some(on) = args.keyed() else { return Ok(output) };
@@ -144,8 +152,8 @@ pub fn settled(
         (Top::Todo(cli::Todo::Complete(args)), Refusal::TodoNotOpen { closed: Some(closed), todo })
             if args.todo_id.is_some()
                 && closed.how == Closing::Completed
-                && session.caller()?.agent.or_else(|| args.claimed_by.clone()).map(Actor::Agent).as_ref()
-                    == Some(&closed.by) =>
+                && session.global.owner.is_none()
+                && Actor::Agent(session.caller()?.agent.unwrap_or_else(AgentId::local)) == closed.by =>
         {
             same(format!("{todo} was {closed}"))
                 .with("completed", true)
@@ -182,9 +190,10 @@ fn coded(top: &Top, refusal: Refusal) -> Failure {
     };
     let reason = refusal.code();
     let mut failure = Failure::from(refusal);
-    if matches!(top, Top::TaskLease(_)) && code != reason {
-        (failure.code, failure.reason) = (code.to_owned(), Some(reason.to_owned()));
+    if matches!(top, Top::TaskLease(_)) {
+        code.clone_into(&mut failure.code);
     }
+    failure.reason = is_loopx(top).then(|| reason.to_owned());
     failure
 }
 
@@ -221,11 +230,7 @@ pub fn inspect(session: &Session<'_>, args: &TaskLease) -> Result<Output, Failur
 }
 
 /// The last lease on a todo, as of a record.
-fn last_lease(
-    ledger: &mut Ledger,
-    id: TodoId,
-    to: loopx::id::Seq,
-) -> Result<Option<LastLease>, Failure> {
+fn last_lease(ledger: &mut Ledger, id: TodoId, to: loopx::id::Seq) -> Result<Option<LastLease>, Failure> {
     let mut last = None;
     let named = BTreeSet::from([id.to_string()]);
     for (seq, past) in ledger.gather(named, &mut |_| BTreeSet::new())? {
@@ -238,7 +243,8 @@ fn last_lease(
 
 fn lease_json(state: &State, id: TodoId, last: &LastLease, now: Timestamp) -> Value {
     let todo = state.todos.get(&id);
-    let held = todo.and_then(|todo| todo.claim.as_ref()?.lease.as_ref()).filter(|lease| lease.token == last.token);
+    let held =
+        todo.and_then(|todo| todo.claim.as_ref()?.lease.as_ref()).filter(|lease| lease.token == last.token);
     let status = match held {
         None => "released",
         Some(lease) if lease.until <= now => "expired",

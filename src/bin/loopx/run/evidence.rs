@@ -40,7 +40,14 @@ pub(super) fn close_on_text(args: &cli::Closing) -> Result<Close, Failure> {
         let Ok(id) = named.parse::<EvidenceId>() else {
             let summary = named.parse().map_err(|error| Failure::usage(format!("--evidence: {error}")))?;
             let kind = EvidenceKind::Note;
-            close.proof.push(NewEvidence { kind, summary, source: None, exit: None, digest: None, bytes: None });
+            close.proof.push(NewEvidence {
+                kind,
+                summary,
+                source: None,
+                exit: None,
+                digest: None,
+                bytes: None,
+            });
             continue;
         };
         close.evidence.push(id);

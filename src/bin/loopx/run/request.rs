@@ -14,12 +14,11 @@ use crate::failure::Failure;
 
 /// The request that a command line asks for; none if it only reads.
 pub fn submission(session: &Session<'_>, top: &Top) -> Result<Option<Submission>, Failure> {
-    let mut caller = session.caller()?;
-    if let Some(agent) = contract::speaker(top) {
-        if session.global.owner.is_some() || session.global.agent.as_ref().is_some_and(|named| named != agent) {
-            return Err(Failure::usage(format!("the command names two who act; one of them is {agent}")));
-        }
-        caller.agent = Some(agent.clone());
+    let caller = session.caller()?;
+    if let Some(agent) =
+        top.speaker().filter(|agent| caller.owner.is_some() || caller.agent.as_ref() != Some(agent))
+    {
+        return Err(Failure::usage(format!("the command names two who act; one of them is {agent}")));
     }
     let command = match top {
         Top::RegisterAgent(args) => {
