@@ -147,13 +147,17 @@ impl Event {
     /// The todo and the key of a lease that begins with this event.
     #[must_use]
     pub fn opened_lease(&self) -> Option<(TodoId, &LeaseKey)> {
-        let (on, key) = match self {
-            Self::LeaseGranted(e) => (&e.on, &e.key),
-            Self::LeaseRenewed(e) => (&e.on, &e.key),
-            Self::LeaseTakenOver(e) => (&e.on, &e.key),
-            Self::ClaimHandedOver(e) => return e.key.as_ref().map(|key| (e.todo, key)),
-            #[expect(clippy::wildcard_enum_match_arm, reason = "no other event opens a lease")]
-            _ => return None,
+        if let Self::ClaimHandedOver(e) = self {
+            return e.key.as_ref().map(|key| (e.todo, key));
+        }
+        let (on, key) = if let Self::LeaseGranted(e) = self {
+            (&e.on, &e.key)
+        } else if let Self::LeaseRenewed(e) = self {
+            (&e.on, &e.key)
+        } else if let Self::LeaseTakenOver(e) = self {
+            (&e.on, &e.key)
+        } else {
+            return None;
         };
         match on {
             LeaseTarget::Todo(todo) => key.as_ref().map(|key| (*todo, key)),
