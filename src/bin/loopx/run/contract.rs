@@ -217,7 +217,7 @@ pub fn inspect(session: &Session<'_>, args: &TaskLease) -> Result<Output, Failur
     }
     let last = last_lease(&mut ledger, *id, head.seq)?;
     let lease = last.map(|last| lease_json(ledger.state(), *id, &last, session.now(&ledger)));
-    let status = lease.as_ref().and_then(|lease| lease["status"].as_str()).unwrap_or("none").to_owned();
+    let status = lease.as_ref().and_then(|lease| lease.get("status")?.as_str()).unwrap_or("none").to_owned();
     let mut text = format!("{id}  lease {status}\n");
     for (name, value) in lease.iter().filter_map(Value::as_object).flatten() {
         let shown = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
