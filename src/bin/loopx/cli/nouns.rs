@@ -442,9 +442,13 @@ impl From<OperatorGate> for Gate {
     fn from(args: OperatorGate) -> Self {
         match (args.verb, args.decided) {
             (Some(verb), _) => verb,
-            (None, Some(one)) => {
-                Self::Decide { gate: one.gate, answer: one.decision, why: one.reason_summary }
-            }
+            (None, Some(one)) => Self::Decide {
+                gate: one.gate,
+                answer: one.decision,
+                rests_on: Vec::new(),
+                valid_until: None,
+                why: one.reason_summary,
+            },
             (None, None) => Self::List(List { limit: 50 }),
         }
     }

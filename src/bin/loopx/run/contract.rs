@@ -80,7 +80,7 @@ pub fn complete(args: &cli::TodoComplete) -> Result<Command, Failure> {
                 Some(DecisionOutcome::Reject) => GateOutcome::Reject,
                 Some(DecisionOutcome::Defer) => GateOutcome::Defer,
             };
-            Ok(c::GateDecide { gate, outcome, why }.into())
+            Ok(c::GateDecide { gate, outcome, rests_on: Vec::new(), valid_until: None, why }.into())
         }
     }
 }

@@ -47,6 +47,7 @@ pub(super) fn close_on_text(args: &cli::Closing) -> Result<Close, Failure> {
                 exit: None,
                 digest: None,
                 bytes: None,
+                valid_for_ms: None,
             });
             continue;
         };
