@@ -134,6 +134,8 @@ names! {
     SessionId, "a session id", is_token, TOKEN_RULE;
     /// The idempotency key of a request.
     RequestId, "a request id", is_token, TOKEN_RULE;
+    /// The idempotency key under which a lease on a todo was taken. It opens one lease, once.
+    LeaseKey, "a lease key", is_token, TOKEN_RULE;
 }
 
 impl RequestId {

@@ -254,6 +254,32 @@ fn concepts_are_read_in_ten_minutes_and_each_has_a_command() {
     assert!(bare.is_empty(), "{bare:?}");
 }
 
+#[test]
+fn every_call_of_the_mapping_from_loopx_is_run() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mapping = fs::read_to_string(root.join("docs/loopx-mapping.md")).unwrap();
+    let script = fs::read_to_string(root.join("tests/cli/loopx.txt")).unwrap();
+    let run: Vec<&str> = script.lines().filter_map(|line| line.strip_prefix("$ ")).collect();
+    let calls = mapping.split("## Calls").nth(1).unwrap().split("## Answers").next().unwrap();
+    let mut checked = 0;
+    for row in calls.lines() {
+        // The first cell of a row of calls, and the line that spells the calls on leases.
+        let cell = if row.starts_with('|') { row.split(" | ").next().unwrap() } else { row };
+        for code in cell.split('`').skip(1).step_by(2).filter(|code| code.contains('-')) {
+            for word in code.split([' ', '[', ']', '(', ')']).filter(|word| word.starts_with("--")) {
+                let used = |line: &&&str| line.split_whitespace().any(|one| one == word);
+                assert!(run.iter().any(|line| used(&line)), "{word} of `{code}` is run by no line");
+                checked += 1;
+            }
+        }
+    }
+    assert!(checked > 35, "{checked}");
+    for code in mapping.split("`error_code` of").nth(1).unwrap().lines().skip(2) {
+        let Some(code) = code.split('`').nth(1).filter(|_| code.starts_with("| `")) else { continue };
+        assert!(script.contains(&format!("error[{code}]")), "{code} is answered to no line");
+    }
+}
+
 macro_rules! scripts {
     ($($name:ident)*) => {
         $(#[test]
@@ -279,6 +305,7 @@ scripts! {
     boundary
     newcomer
     by_hand
+    loopx
     gates
     refusals
     bad_input

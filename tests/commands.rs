@@ -17,7 +17,7 @@ fn examples() -> Vec<(Value, Value)> {
     let at = "2026-12-01T12:34:56.000000Z";
     let proof = json!({"bytes":6,"digest":hash,"exit":0,"kind":"command","source":"make","summary":"s","valid_for_ms":60000});
     let close = json!({
-        "epoch":1,"evidence":["E1"],"hand_over":"b","meets":["A1"],"next":["go on"],"no_follow_up":"n",
+        "epoch":1,"evidence":["E1"],"hand_over":"b","key":"k1","version":2,"meets":["A1"],"next":["go on"],"no_follow_up":"n",
         "proof":[proof],"successors":["T2"],"wait_for":{"until":at},
     });
     let why = |name: &str| (json!({"command":name,"why":"w"}), json!({"command":name,"why":"w"}));
@@ -62,12 +62,22 @@ fn examples() -> Vec<(Value, Value)> {
             "resources":["gpu0"],"requires":["gpu"],"requires_decision":["production:goal:deploy"],"excluded":["b"],"bound":"a","check":["make"],"serves":["A1"],
         }),
     );
-    both(json!({"command":"todo.claim","todo":"T1"}), json!({"ttl_ms":60000}));
-    both(json!({"command":"todo.release","todo":"T1","why":"w"}), json!({"epoch":1}));
-    both(json!({"command":"todo.hand_over","todo":"T1","to":"b","why":"w"}), json!({"epoch":1}));
+    both(
+        json!({"command":"todo.claim","todo":"T1"}),
+        json!({"ttl_ms":60000,"key":"k1","version":2,"write":["src"]}),
+    );
+    both(json!({"command":"todo.release","todo":"T1","why":"w"}), json!({"epoch":1,"key":"k1","version":2}));
+    both(
+        json!({"command":"todo.hand_over","todo":"T1","to":"b","why":"w"}),
+        json!({"epoch":1,"key":"k1","version":2,"new_key":"k2","ttl_ms":60000}),
+    );
+    both(
+        json!({"command":"todo.delegate","todo":"T1","to":"b","actions":["update"],"why":"w"}),
+        json!({"actions":["update","complete","release"],"epoch":1,"key":"k1","version":2}),
+    );
     both(
         json!({"command":"todo.update","todo":"T1"}),
-        json!({"title":"t","priority":"P0","done_when":"d","drop_needs":["T2"],"write":["src"],"epoch":1}),
+        json!({"title":"t","priority":"P0","done_when":"d","drop_needs":["T2"],"write":["src"],"epoch":1,"key":"k1","version":2}),
     );
     both(json!({"command":"todo.complete","todo":"T1","close":{}}), json!({"close":close}));
     both(json!({"command":"todo.defer","todo":"T1","why":"w"}), json!({"until":at,"when":"T2"}));
@@ -83,7 +93,10 @@ fn examples() -> Vec<(Value, Value)> {
     both(json!({"command":"gate.withdraw","gate":"G1","why":"w"}), json!({}));
     both(json!({"command":"gate.revoke","gate":"G1","why":"w"}), json!({}));
     both(json!({"command":"lease.acquire","resource":"gpu0"}), json!({"ttl_ms":60000}));
-    both(json!({"command":"lease.renew","on":"T1"}), json!({"epoch":1,"ttl_ms":60000}));
+    both(
+        json!({"command":"lease.renew","on":"T1"}),
+        json!({"epoch":1,"key":"k1","version":2,"ttl_ms":60000}),
+    );
     both(json!({"command":"lease.release","resource":"gpu0"}), json!({"epoch":1}));
     both(
         json!({"command":"evidence.add","about":"T1","kind":"note","summary":"s"}),

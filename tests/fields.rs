@@ -61,7 +61,7 @@ fn examples() -> Vec<(&'static str, Value)> {
         ("todo.deferred", json!({"id":"T1","until":early,"when":"T2","why":"later"})),
         (
             "todo.reopened",
-            json!({"closed":{"completed":true,"epoch":3,"goal":"iris","spec":spec},"id":"T1","why":"not done"}),
+            json!({"closed":{"completed":true,"epoch":3,"goal":"iris","spec":spec,"version":5},"id":"T1","why":"not done"}),
         ),
         ("todo.superseded", json!({"by":"T2","id":"T1","why":"better"})),
         ("todo.cancelled", json!({"id":"T1","why":"no"})),
@@ -75,15 +75,19 @@ fn examples() -> Vec<(&'static str, Value)> {
         ("claim.released", json!({"epoch":1,"todo":"T1","why":"enough"})),
         (
             "claim.handed_over",
-            json!({"epoch":2,"from":holder,"to":other,"todo":"T1","until":early,"why":"yours"}),
+            json!({"epoch":2,"from":holder,"key":"k2","to":other,"todo":"T1","until":early,"why":"yours"}),
         ),
-        ("lease.granted", json!({"epoch":1,"holder":holder,"on":"T1","until":early})),
-        ("lease.granted", json!({"epoch":1,"holder":holder,"on":"resource/gpu0","until":early})),
-        ("lease.renewed", json!({"epoch":1,"on":"T1","until":late})),
+        (
+            "claim.delegated",
+            json!({"actions":["update","complete","release"],"epoch":1,"to":"b","todo":"T1","why":"night shift"}),
+        ),
+        ("lease.granted", json!({"epoch":1,"holder":holder,"key":"k1","on":"T1","until":early})),
+        ("lease.granted", json!({"epoch":1,"holder":holder,"key":"k1","on":"resource/gpu0","until":early})),
+        ("lease.renewed", json!({"epoch":1,"key":"k1","on":"T1","until":late})),
         ("lease.released", json!({"epoch":1,"on":"resource/gpu0"})),
         (
             "lease.taken_over",
-            json!({"epoch":2,"expired":early,"from":holder,"on":"T1","to":other,"until":late}),
+            json!({"epoch":2,"expired":early,"from":holder,"key":"k2","on":"T1","to":other,"until":late}),
         ),
         (
             "evidence.recorded",
@@ -228,6 +232,8 @@ fn others(value: &Value) -> Vec<Value> {
                 "minimize",
                 "holdout",
                 "lost",
+                "release",
+                "complete",
                 "defer",
                 "approve",
                 "ahead",

@@ -2,7 +2,7 @@
 
 mod kernel;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use kernel::*;
 use loopx::event::Event;
@@ -17,6 +17,13 @@ const AGENTS: [&str; 3] = ["a", "b", "c"];
 struct Held {
     by: Option<(String, Option<u64>)>,
     epoch: u64,
+    version: u64,
+    /// The key of the lease, until a lease that has ended is prolonged or given up.
+    key: Option<u32>,
+    /// Every key that ever opened a lease on it.
+    used: BTreeSet<u32>,
+    /// Peers that its holder lets give it back.
+    lets: BTreeSet<&'static str>,
     turn: bool,
     closed: bool,
 }
@@ -28,6 +35,12 @@ struct Model {
     last: u64,
     clock: u64,
     todos: BTreeMap<u32, Held>,
+    /// How long the lease that a key opened was to last.
+    ttls: BTreeMap<(u32, u32), u64>,
+    /// Whether the last act was answered with what it had come to before.
+    repeated: bool,
+    /// The epoch of the todo before the act.
+    epoch_before: u64,
 }
 
 #[derive(Debug, Clone)]
@@ -39,6 +52,16 @@ enum Act {
     Release(&'static str, u32),
     HandOver(&'static str, u32, &'static str),
     Renew(&'static str, u32, u64),
+    /// Takes it under a key: who, what, for how long, which key, and how much is added to the version that is expected.
+    Acquire(&'static str, u32, u64, u32, Option<u64>),
+    /// Prolongs, showing a key.
+    RenewKeyed(&'static str, u32, u64, u32, Option<u64>),
+    /// Passes it on: whose key, to whom, under which new one.
+    Transfer(&'static str, u32, u32, &'static str, u32),
+    /// Gives it back, showing a key.
+    ReleaseKeyed(&'static str, u32, u32),
+    /// Lets a peer give it back.
+    Delegate(&'static str, u32, &'static str),
     Yield(&'static str, u32),
     Done(&'static str, u32),
     /// An owner claims.
@@ -81,13 +104,66 @@ impl Model {
     }
 
     fn take(&mut self, who: &str, id: u32, ttl: u64) {
-        let until = self.now() + ttl;
+        let (until, live) = (self.now() + ttl, self.live(&self.todos[&id]));
         let held = self.todos.get_mut(&id).unwrap();
         if !Self::holds(held, who) {
             held.epoch += 1;
+            held.lets.clear();
+        }
+        if !Self::holds(held, who) || !live {
+            held.key = None;
         }
         held.by = Some((who.to_owned(), Some(until)));
+        held.version += 1;
         held.turn = true;
+    }
+
+    /// Whether what is shown is of the lease that lasts.
+    fn shows(&self, held: &Held, who: &str, key: u32, version: Option<u64>) -> bool {
+        !held.closed
+            && Self::holds(held, who)
+            && self.live(held)
+            && held.key == Some(key)
+            && version.is_none_or(|more| more == 0)
+    }
+
+    /// Whether the holder has to show a key.
+    fn fenced(&self, held: &Held) -> bool {
+        self.live(held) && held.key.is_some()
+    }
+
+    /// As [`Self::take`], under a key. What one holds already and has no key gets this one; what has expired begins anew.
+    fn acquire(&mut self, who: &str, id: u32, ttl: u64, key: u32, version: Option<u64>) -> bool {
+        let held = self.todos[&id].clone();
+        let live = self.live(&held);
+        let mine = Self::holds(&held, who) && live;
+        if held.closed || !self.free_for(&held, who) {
+            return false;
+        }
+        if held.used.contains(&key) {
+            // The same request again: the receipt it got, or a turn if there is none yet.
+            let same = mine && held.key == Some(key) && self.ttls.get(&(id, key)) == Some(&ttl);
+            if same && !held.turn && !self.in_turn(who) {
+                self.take(who, id, ttl);
+                return true;
+            }
+            self.repeated = same && held.turn;
+            return self.repeated;
+        }
+        let elsewhere = self.in_turn(who) && !(held.turn && Self::holds(&held, who));
+        if mine && held.key.is_some() || version.is_some_and(|more| more != 0) || elsewhere {
+            return false;
+        }
+        self.take(who, id, ttl);
+        self.ttls.insert((id, key), ttl);
+        let held = self.todos.get_mut(&id).unwrap();
+        if !live && held.epoch == self.epoch_before {
+            held.epoch += 1;
+            held.lets.clear();
+        }
+        held.key = Some(key);
+        held.used.insert(key);
+        true
     }
 
     /// Whether it lands, and what it changes then.
@@ -111,26 +187,84 @@ impl Model {
             Act::Next(who) => return self.next(who),
             Act::Release(who, id) => {
                 let held = &self.todos[id];
-                let lands = !held.closed && Self::holds(held, who);
+                let lets = held.by.is_some() && held.lets.contains(who);
+                let lands = !held.closed && (Self::holds(held, who) && !self.fenced(held) || lets);
                 self.drop_if(lands, *id)
+            }
+            Act::ReleaseKeyed(who, id, key) => {
+                let held = &self.todos[id];
+                let lets = !held.closed && held.by.is_some() && held.lets.contains(who);
+                let lands = lets && !Self::holds(held, who) || self.shows(held, who, *key, None);
+                self.drop_if(lands, *id)
+            }
+            Act::Acquire(who, id, ttl, key, version) => {
+                self.epoch_before = self.todos[id].epoch;
+                let lands = self.acquire(who, *id, *ttl, *key, *version);
+                if self.repeated {
+                    return true;
+                }
+                lands
+            }
+            Act::RenewKeyed(who, id, ttl, key, version) => {
+                let lands = self.shows(&self.todos[id], who, *key, *version);
+                let until = self.now() + ttl;
+                let held = self.todos.get_mut(id).unwrap();
+                if lands {
+                    held.by.as_mut().unwrap().1 = Some(until);
+                    held.version += 1;
+                }
+                lands
+            }
+            Act::Transfer(who, id, key, to, new) => {
+                let held = &self.todos[id];
+                let lands = self.shows(held, who, *key, None) && who != to && !held.used.contains(new);
+                let until = self.now() + 45 * MINUTE;
+                if lands {
+                    self.ttls.insert((*id, *new), 45 * MINUTE);
+                    let held = self.todos.get_mut(id).unwrap();
+                    held.by = Some(((*to).to_owned(), Some(until)));
+                    (held.epoch, held.version) = (held.epoch + 1, held.version + 1);
+                    (held.key, held.turn) = (Some(*new), false);
+                    held.used.insert(*new);
+                    held.lets.clear();
+                }
+                lands
+            }
+            Act::Delegate(who, id, to) => {
+                let held = &self.todos[id];
+                let lands = !held.closed
+                    && Self::holds(held, who)
+                    && !self.fenced(held)
+                    && who != to
+                    && !held.lets.contains(to);
+                if lands {
+                    self.todos.get_mut(id).unwrap().lets.insert(to);
+                }
+                lands
             }
             Act::HandOver(who, id, to) => {
                 let until = self.now() + 45 * MINUTE;
+                let fenced = self.fenced(&self.todos[id]);
                 let held = self.todos.get_mut(id).unwrap();
-                let lands = !held.closed && Self::holds(held, who) && who != to;
+                let lands = !held.closed && Self::holds(held, who) && who != to && !fenced;
                 if lands {
                     held.by = Some(((*to).to_owned(), Some(until)));
                     held.epoch += 1;
-                    held.turn = false;
+                    held.version += 1;
+                    (held.turn, held.key) = (false, None);
+                    held.lets.clear();
                 }
                 lands
             }
             Act::Renew(who, id, ttl) => {
                 let until = self.now() + ttl;
+                let (fenced, live) = (self.fenced(&self.todos[id]), self.live(&self.todos[id]));
                 let held = self.todos.get_mut(id).unwrap();
-                let lands = !held.closed && Self::holds(held, who);
+                let lands = !held.closed && Self::holds(held, who) && !fenced;
                 if lands {
                     held.by.as_mut().unwrap().1 = Some(until);
+                    held.version += 1;
+                    held.key = held.key.filter(|_| live);
                 }
                 lands
             }
@@ -141,7 +275,7 @@ impl Model {
             }
             Act::Done(who, id) => {
                 let held = &self.todos[id];
-                let lands = !held.closed && Self::holds(held, who) && held.turn;
+                let lands = !held.closed && Self::holds(held, who) && held.turn && !self.fenced(held);
                 if self.drop_if(lands, *id) {
                     self.todos.get_mut(id).unwrap().closed = true;
                 }
@@ -154,7 +288,8 @@ impl Model {
                     let held = self.todos.get_mut(id).unwrap();
                     held.by = Some(("@ana".to_owned(), None));
                     held.epoch += 1;
-                    held.turn = false;
+                    (held.turn, held.key) = (false, None);
+                    held.lets.clear();
                 }
                 lands
             }
@@ -174,7 +309,8 @@ impl Model {
         if lands {
             let held = self.todos.get_mut(&id).unwrap();
             held.by = None;
-            held.turn = false;
+            (held.turn, held.key) = (false, None);
+            held.lets.clear();
         }
         lands
     }
@@ -188,7 +324,9 @@ impl Model {
             let until = held.by.as_mut().unwrap().1.as_mut().unwrap();
             let short = *until < now + LEASE / 2;
             if short {
+                held.key = held.key.filter(|_| *until > now);
                 *until = now + LEASE;
+                held.version += 1;
                 self.last = now;
             }
             return short;
@@ -204,6 +342,8 @@ fn act() -> impl Strategy<Value = Act> {
     let who = || prop::sample::select(AGENTS.to_vec());
     let todo = || 1..4u32;
     let ttl = || prop::sample::select(vec![1_000, MINUTE, 45 * MINUTE, 24 * HOUR]);
+    let key = || 1..5u32;
+    let version = || prop::sample::select(vec![None, None, Some(0), Some(1)]);
     prop_oneof![
         4 => prop::sample::select(vec![1, 999, 1_000, MINUTE, 23 * MINUTE, HOUR]).prop_map(Act::Pass),
         1 => prop::sample::select(vec![1, MINUTE, 30 * HOUR]).prop_map(Act::Back),
@@ -214,13 +354,52 @@ fn act() -> impl Strategy<Value = Act> {
         2 => (who(), todo(), ttl()).prop_map(|(who, todo, ttl)| Act::Renew(who, todo, ttl)),
         2 => (who(), todo()).prop_map(|(who, todo)| Act::Yield(who, todo)),
         1 => (who(), todo()).prop_map(|(who, todo)| Act::Done(who, todo)),
+        6 => (who(), todo(), ttl(), key(), version()).prop_map(|(w, t, l, k, v)| Act::Acquire(w, t, l, k, v)),
+        4 => (who(), todo(), ttl(), key(), version()).prop_map(|(w, t, l, k, v)| Act::RenewKeyed(w, t, l, k, v)),
+        4 => (who(), todo(), key(), who(), key()).prop_map(|(w, t, k, to, n)| Act::Transfer(w, t, k, to, n)),
+        2 => (who(), todo(), key()).prop_map(|(who, todo, key)| Act::ReleaseKeyed(who, todo, key)),
+        2 => (who(), todo(), who()).prop_map(|(who, todo, to)| Act::Delegate(who, todo, to)),
         1 => todo().prop_map(Act::Person),
         1 => todo().prop_map(Act::Free),
     ]
 }
 
-fn ask(act: &Act) -> (&'static str, String) {
+fn ask(act: &Act, world: &World) -> (&'static str, String) {
+    // What is expected is given as the distance from what is so.
+    let expected = |id: &u32, more: &Option<u64>| {
+        let version = world.state().todos.get(&TodoId(*id)).map_or(0, |todo| todo.version);
+        more.map_or_else(|| "null".to_owned(), |more| (version + more).to_string())
+    };
     match act {
+        Act::Acquire(who, id, ttl, key, more) => {
+            let version = expected(id, more);
+            let json = format!(
+                r#"{{"command":"todo.claim","todo":"T{id}","ttl_ms":{ttl},"key":"k{key}","version":{version}}}"#
+            );
+            (*who, json)
+        }
+        Act::RenewKeyed(who, id, ttl, key, more) => {
+            let version = expected(id, more);
+            let json = format!(
+                r#"{{"command":"lease.renew","on":"T{id}","ttl_ms":{ttl},"key":"k{key}","version":{version}}}"#
+            );
+            (*who, json)
+        }
+        Act::Transfer(who, id, key, to, new) => {
+            let json = format!(
+                r#"{{"command":"todo.hand_over","todo":"T{id}","to":"{to}","key":"k{key}","new_key":"k{new}","why":"w"}}"#
+            );
+            (*who, json)
+        }
+        Act::ReleaseKeyed(who, id, key) => {
+            (*who, format!(r#"{{"command":"todo.release","todo":"T{id}","key":"k{key}","why":"w"}}"#))
+        }
+        Act::Delegate(who, id, to) => {
+            let json = format!(
+                r#"{{"command":"todo.delegate","todo":"T{id}","to":"{to}","actions":["release"],"why":"w"}}"#
+            );
+            (*who, json)
+        }
         Act::Claim(who, id, ttl) => {
             (*who, format!(r#"{{"command":"todo.claim","todo":"T{id}","ttl_ms":{ttl}}}"#))
         }
@@ -241,7 +420,7 @@ fn ask(act: &Act) -> (&'static str, String) {
 }
 
 /// The ledger's own view of one todo, in the model's terms.
-fn seen(world: &World, id: u32) -> Held {
+fn seen(world: &World, id: u32, model: &Held) -> Held {
     let state = world.state();
     let Some(todo) = state.todos.get(&TodoId(id)) else { return Held { closed: true, ..Held::default() } };
     let by = todo.claim.as_ref().map(|claim| {
@@ -252,13 +431,28 @@ fn seen(world: &World, id: u32) -> Held {
         let owner = claim.holder.actor.agent().is_none();
         (format!("{}{}", if owner { "@" } else { "" }, claim.holder.actor.name()), until)
     });
-    Held { by, epoch: todo.epoch, turn: state.turn_on(TodoId(id)).is_some(), closed: false }
+    let claim = todo.claim.as_ref();
+    let lease = claim.and_then(|claim| claim.lease.as_ref());
+    let lets = claim.map(|claim| claim.delegated.keys().map(|agent| agent.as_str().to_owned()).collect());
+    let lets: BTreeSet<String> = lets.unwrap_or_default();
+    Held {
+        by,
+        epoch: todo.epoch,
+        version: todo.version,
+        key: lease.and_then(|lease| lease.key.as_ref()?.as_str().strip_prefix('k')?.parse().ok()),
+        used: model.used.clone(),
+        lets: AGENTS.into_iter().filter(|agent| lets.contains(*agent)).collect(),
+        turn: state.turn_on(TodoId(id)).is_some(),
+        closed: false,
+    }
 }
 
 /// Reads the log again, record by record, and checks what must hold at each.
 fn at_every_record(world: &World) -> Result<(), TestCaseError> {
     let mut epochs: BTreeMap<TodoId, u64> = BTreeMap::new();
     let mut wrong = Vec::new();
+    let mut opened: BTreeSet<(TodoId, String)> = BTreeSet::new();
+    let mut fences: BTreeMap<TodoId, (u64, u64)> = BTreeMap::new();
     let mut check = |state: &loopx::state::State, events: &[Event]| {
         for (id, todo) in &state.todos {
             let last = epochs.entry(*id).or_default();
@@ -266,11 +460,20 @@ fn at_every_record(world: &World) -> Result<(), TestCaseError> {
                 wrong.push(format!("{id}: epoch {} after {last}", todo.epoch));
             }
             *last = todo.epoch;
+            let fence = fences.insert(*id, (todo.epoch, todo.version)).unwrap_or_default();
+            if (todo.epoch, todo.version) < fence || todo.version < fence.1 {
+                wrong.push(format!("{id}: fence {:?} after {fence:?}", (todo.epoch, todo.version)));
+            }
             if todo.claim.is_some() && todo.status != loopx::state::TodoStatus::Open {
                 wrong.push(format!("{id} is held and not open"));
             }
         }
         for event in events {
+            if let Some((todo, key)) = event.opened_lease()
+                && !opened.insert((todo, key.to_string()))
+            {
+                wrong.push(format!("key {key} opened a second lease on {todo} at {}", state.seq));
+            }
             if let Event::ClaimHandedOver(passed) = event
                 && state.todos.get(&passed.todo).is_none_or(|todo| todo.claim.is_none())
             {
@@ -300,6 +503,7 @@ proptest! {
                 world.by("@ana", format!(r#"{{"command":"goal.change","objective":"{reason}","reason":"r"}}"#));
                 model.last = model.now();
             }
+            model.repeated = false;
             let expected = model.act(act);
             match act {
                 Act::Pass(ms) => world.pass(*ms),
@@ -309,13 +513,17 @@ proptest! {
                     world.ticks.now.set(back.max(start));
                 }
                 other => {
-                    let (who, json) = ask(other);
-                    let landed = matches!(world.submit(who, command(&json), None), Ok(Answer::Committed(_)));
-                    prop_assert_eq!(landed, expected, "{} {}", who, json);
+                    let (who, json) = ask(other, &world);
+                    let answer = world.submit(who, command(&json), None);
+                    let landed = matches!(&answer, Ok(Answer::Committed(_)));
+                    prop_assert_eq!(landed, expected, "{} {}: {:?}", who, json, answer.err());
+                    if let Ok(Answer::Committed(committed)) = answer {
+                        prop_assert_eq!(committed.receipt.duplicate, model.repeated, "{}", json);
+                    }
                 }
             }
             for (id, held) in &model.todos {
-                let seen = seen(&world, *id);
+                let seen = seen(&world, *id, held);
                 if held.closed {
                     prop_assert!(seen.closed);
                 } else {

@@ -3,12 +3,13 @@
 use super::command::{CheckResult, Close, Done, NewEvidence, Spending, TodoComplete, WaitFor};
 use super::evidence::{record, stated};
 use super::frontier::{Hindrance, hindrances};
+use super::lease::Shown;
 use super::todo::{check_epoch, open_todo};
 use super::turn::own_turn;
 use super::{Context, Decided, Draft, Refusal, bounded, gate, goal, quota};
 use crate::event::{
-    AcceptanceMet, Continuation, DeliveryOutcome, EvidenceKind, Holder, LeaseTarget, Subject, TodoAdded,
-    TodoCompleted, TodoSpec, TurnClosed, TurnEnd,
+    AcceptanceMet, Continuation, Delegable, DeliveryOutcome, EvidenceKind, Holder, LeaseTarget, Subject,
+    TodoAdded, TodoCompleted, TodoSpec, TurnClosed, TurnEnd,
 };
 use crate::id::{Actor, EvidenceId, TodoId};
 use crate::state::Todo;
@@ -30,10 +31,13 @@ pub(super) fn done(context: &Context<'_>, command: &Done) -> Result<Decided, Ref
     draft.by(holder.actor)
 }
 
-/// Completes a held todo, an agent only in its turn; the turn stays open until it is paid for.
+/// Completes a held todo, an agent only in its turn, or for a peer that lets it; the turn stays open until it is paid
+/// for by whoever opened it.
 pub(super) fn complete(context: &Context<'_>, command: &TodoComplete) -> Result<Decided, Refusal> {
     let caller = context.anyone()?;
-    if caller.actor.agent().is_some() {
+    let claim = context.state.todos.get(&command.todo).and_then(|todo| todo.claim.as_ref());
+    let delegated = claim.is_some_and(|claim| claim.lets(&caller, Delegable::Complete));
+    if caller.actor.agent().is_some() && !delegated {
         own_turn(context, command.todo)?;
     }
     let mut draft = context.draft();
@@ -52,9 +56,14 @@ fn completion<'a>(
 ) -> Result<&'a Todo, Refusal> {
     let todo = open_todo(context, id)?;
     let on = LeaseTarget::Todo(id);
+    let shown = Shown::from(close);
     check_epoch(on.clone(), close.epoch, todo.epoch)?;
     match &todo.claim {
-        Some(claim) if claim.holder == *caller => {}
+        Some(claim) if claim.holder == *caller => {
+            shown.matches(context, id, todo)?;
+            shown.is_enough(context, caller, id, todo)?;
+        }
+        Some(claim) if claim.lets(caller, Delegable::Complete) => {}
         Some(claim) => {
             let until = claim.lease.as_ref().map(|lease| lease.until);
             let (holder, since) = (claim.holder.clone(), claim.since);

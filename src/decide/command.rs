@@ -8,13 +8,13 @@ use serde::{Deserialize, Serialize};
 use crate::decimal::Decimal;
 use crate::decision_scope::DecisionScope;
 use crate::event::{
-    Allowance, DeliveryOutcome, Direction, EvidenceKind, GateOutcome, InvalidationCause, LeaseTarget,
-    Priority, ResumeWhen, Split, Subject, TodoClass, TrialEnd,
+    Allowance, Delegable, DeliveryOutcome, Direction, EvidenceKind, GateOutcome, InvalidationCause,
+    LeaseTarget, Priority, ResumeWhen, Split, Subject, TodoClass, TrialEnd,
 };
 use crate::hash::Hash;
 use crate::id::{
     AgentId, CapabilityId, CriterionId, EvidenceId, ExperimentId, GateId, GoalId, HypothesisId, Label,
-    OwnerId, PromotionId, ResourceId, Seq, TodoId, TrialId, TurnId,
+    LeaseKey, OwnerId, PromotionId, ResourceId, Seq, TodoId, TrialId, TurnId,
 };
 use crate::scope::PathScope;
 use crate::text::Text;
@@ -243,6 +243,15 @@ commands! {
         /// Length of the lease.
         #[serde(default)]
         ttl_ms: Option<u64>,
+        /// The key that whoever acts on it then has to show. A key opens one lease of the todo, once.
+        #[serde(default)]
+        key: Option<LeaseKey>,
+        /// The version that its lease must have.
+        #[serde(default)]
+        version: Option<u64>,
+        /// What it may write from now on.
+        #[serde(default)]
+        write: Option<Vec<PathScope>>,
     }
     /// Gives a todo back.
     "todo.release" TodoRelease {
@@ -251,6 +260,12 @@ commands! {
         /// The epoch under which it is held.
         #[serde(default)]
         epoch: Option<u64>,
+        /// The key of its lease, if it has one.
+        #[serde(default)]
+        key: Option<LeaseKey>,
+        /// The version that its lease must have.
+        #[serde(default)]
+        version: Option<u64>,
         /// The reason.
         why: Text,
     }
@@ -263,6 +278,38 @@ commands! {
         /// The epoch under which it is held.
         #[serde(default)]
         epoch: Option<u64>,
+        /// The key of its lease, if it has one.
+        #[serde(default)]
+        key: Option<LeaseKey>,
+        /// The version that its lease must have.
+        #[serde(default)]
+        version: Option<u64>,
+        /// The key of the new holder's lease.
+        #[serde(default)]
+        new_key: Option<LeaseKey>,
+        /// Length of the new holder's lease.
+        #[serde(default)]
+        ttl_ms: Option<u64>,
+        /// The reason.
+        why: Text,
+    }
+    /// Lets a peer act on a held todo, for as long as the claim lasts.
+    "todo.delegate" TodoDelegate {
+        /// The todo.
+        todo: TodoId,
+        /// Whom.
+        to: AgentId,
+        /// What the peer may do.
+        actions: Vec<Delegable>,
+        /// The epoch under which it is held.
+        #[serde(default)]
+        epoch: Option<u64>,
+        /// The key of its lease, if it has one.
+        #[serde(default)]
+        key: Option<LeaseKey>,
+        /// The version that its lease must have.
+        #[serde(default)]
+        version: Option<u64>,
         /// The reason.
         why: Text,
     }
@@ -288,6 +335,12 @@ commands! {
         /// The epoch under which it is held.
         #[serde(default)]
         epoch: Option<u64>,
+        /// The key of its lease, if it has one.
+        #[serde(default)]
+        key: Option<LeaseKey>,
+        /// The version that its lease must have.
+        #[serde(default)]
+        version: Option<u64>,
     }
     /// Completes a todo, on evidence, saying what follows. The turn stays open until it is paid for.
     "todo.complete" TodoComplete {
@@ -406,6 +459,12 @@ commands! {
         /// The epoch of the lease.
         #[serde(default)]
         epoch: Option<u64>,
+        /// The key of a todo's lease, if it has one.
+        #[serde(default)]
+        key: Option<LeaseKey>,
+        /// The version that a todo's lease must have.
+        #[serde(default)]
+        version: Option<u64>,
         /// Length from now.
         #[serde(default)]
         ttl_ms: Option<u64>,
@@ -726,6 +785,12 @@ pub struct Close {
     /// The epoch under which the todo is held.
     #[serde(default)]
     pub epoch: Option<u64>,
+    /// The key of its lease, if it has one.
+    #[serde(default)]
+    pub key: Option<LeaseKey>,
+    /// The version that its lease must have.
+    #[serde(default)]
+    pub version: Option<u64>,
     /// The result of the todo's check. Only this program attaches it; it is never read from a request.
     #[serde(skip)]
     pub check: Option<CheckResult>,
@@ -782,6 +847,7 @@ impl Command {
             Self::TodoClaim(TodoClaim { todo, .. })
             | Self::TodoRelease(TodoRelease { todo, .. })
             | Self::TodoHandOver(TodoHandOver { todo, .. })
+            | Self::TodoDelegate(TodoDelegate { todo, .. })
             | Self::TodoUpdate(TodoUpdate { todo, .. })
             | Self::TodoBlock(TodoBlock { todo, .. })
             | Self::TodoDefer(TodoDefer { todo, .. })
@@ -821,6 +887,16 @@ impl Command {
             other => {
                 other.close().is_some_and(|(_, close)| close.proof.iter().any(kept) || close.check.is_some())
             }
+        }
+    }
+
+    /// The key with which this command would open a lease, and on what.
+    #[must_use]
+    pub const fn opens(&self) -> Option<(TodoId, &LeaseKey)> {
+        match self {
+            Self::TodoClaim(TodoClaim { todo, key: Some(key), .. })
+            | Self::TodoHandOver(TodoHandOver { todo, new_key: Some(key), .. }) => Some((*todo, key)),
+            _ => None,
         }
     }
 

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use crate::event::{Event, LeaseTarget, QuotaSpent, TodoChange, TodoSpec, goal_end};
-use crate::id::{Actor, GoalId, Seq, TodoId, TurnId};
+use crate::id::{Actor, GoalId, LeaseKey, Seq, TodoId, TurnId};
+use crate::scope::PathScope;
 use crate::state::{At, State};
 
 /// How a todo left the state.
@@ -37,6 +38,8 @@ pub struct ClosedTodo {
     pub spec: TodoSpec,
     /// Its last epoch.
     pub epoch: u64,
+    /// The last version of its lease.
+    pub version: u64,
 }
 
 impl fmt::Display for ClosedTodo {
@@ -71,6 +74,7 @@ struct Open {
     goal: GoalId,
     spec: TodoSpec,
     epoch: u64,
+    version: u64,
     /// Whether one of its needs was superseded, which may have rewritten what it needs.
     rewritten: bool,
 }
@@ -118,9 +122,9 @@ impl Course {
         // What a record closes was as it was before that record.
         let (open, turn) = (self.open.clone(), self.turn);
         let close = |how| {
-            let Open { goal, spec, epoch, rewritten } = open.clone()?;
+            let Open { goal, spec, epoch, version, rewritten } = open.clone()?;
             let (by, seq) = (at.actor.clone(), at.seq);
-            Some((ClosedTodo { how, by, seq, turn, goal, spec, epoch }, rewritten))
+            Some((ClosedTodo { how, by, seq, turn, goal, spec, epoch, version }, rewritten))
         };
         for event in events {
             self.step(event);
@@ -149,14 +153,14 @@ impl Course {
     /// Where it stands after an event.
     fn step(&mut self, event: &Event) {
         let id = self.id;
-        let fresh = |goal: &GoalId, spec: &TodoSpec, epoch| {
-            Some(Open { goal: goal.clone(), spec: spec.clone(), epoch, rewritten: false })
+        let fresh = |goal: &GoalId, spec: &TodoSpec, epoch, version| {
+            Some(Open { goal: goal.clone(), spec: spec.clone(), epoch, version, rewritten: false })
         };
         match event {
-            Event::TodoAdded(e) if e.id == id => self.open = fresh(&e.goal, &e.spec, 0),
+            Event::TodoAdded(e) if e.id == id => self.open = fresh(&e.goal, &e.spec, 0, 0),
             Event::TodoReopened(e) if e.id == id => {
                 if let Some(closed) = &e.closed {
-                    self.open = fresh(&closed.goal, &closed.spec, closed.epoch);
+                    self.open = fresh(&closed.goal, &closed.spec, closed.epoch, closed.version);
                 }
             }
             Event::TodoCompleted(e) if e.id == id => (self.open, self.turn) = (None, None),
@@ -173,8 +177,16 @@ impl Course {
             }
             Event::TodoSuperseded(e) if open.spec.needs.contains(&e.id) => open.rewritten = true,
             Event::ClaimTaken(e) if e.todo == id => open.epoch = e.epoch,
-            Event::ClaimHandedOver(e) if e.todo == id => open.epoch = e.epoch,
-            Event::LeaseTakenOver(e) if e.on == LeaseTarget::Todo(id) => open.epoch = e.epoch,
+            Event::ClaimHandedOver(e) if e.todo == id => {
+                open.epoch = e.epoch;
+                open.version += u64::from(e.until.is_some());
+            }
+            Event::LeaseTakenOver(e) if e.on == LeaseTarget::Todo(id) => {
+                open.epoch = e.epoch;
+                open.version += 1;
+            }
+            Event::LeaseGranted(e) if e.on == LeaseTarget::Todo(id) => open.version += 1,
+            Event::LeaseRenewed(e) if e.on == LeaseTarget::Todo(id) => open.version += 1,
             _ => {}
         }
     }
@@ -218,6 +230,17 @@ pub struct PastSpend {
     pub voided: bool,
 }
 
+/// A lease that was opened with a key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PastLease {
+    /// The record.
+    pub seq: Seq,
+    /// How long it was to last.
+    pub ttl_ms: u64,
+    /// What the todo may write, if that record said so.
+    pub write: Option<Vec<PathScope>>,
+}
+
 /// Finished work that a command names.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct History {
@@ -225,9 +248,33 @@ pub struct History {
     pub todos: BTreeMap<TodoId, ClosedTodo>,
     /// A spend.
     pub spend: Option<PastSpend>,
+    /// The lease that the key of the command opened before.
+    pub lease: Option<PastLease>,
 }
 
 impl History {
+    /// Notes the lease that a key opened, if it is this record: called for each record, in order. The first counts.
+    pub fn note_lease(&mut self, at: &At, events: &[Event], (todo, key): (TodoId, &LeaseKey)) {
+        let opens = |event: &&Event| event.opened_lease() == Some((todo, key));
+        let Some(event) = events.iter().find(opens).filter(|_| self.lease.is_none()) else { return };
+        let until = match event {
+            Event::LeaseGranted(e) => Some(e.until),
+            Event::LeaseRenewed(e) => Some(e.until),
+            Event::LeaseTakenOver(e) => Some(e.until),
+            Event::ClaimHandedOver(e) => e.until,
+            _ => None,
+        };
+        let write = events.iter().find_map(|event| match event {
+            Event::TodoChanged(e) if e.id == todo => e.changes.iter().find_map(|change| match change {
+                TodoChange::Write { new, .. } => Some(new.clone()),
+                _ => None,
+            }),
+            _ => None,
+        });
+        let ttl_ms = until.map_or(0, |until| until.ms_since(at.ts));
+        self.lease = Some(PastLease { seq: at.seq, ttl_ms, write });
+    }
+
     /// Notes the spend that is meant, and its void: called for each record, in order.
     pub fn note_spend(&mut self, seq: Seq, events: &[Event], meant: SpendName) {
         for event in events {
@@ -291,6 +338,7 @@ impl History {
             goal: todo.goal.clone(),
             spec: (*todo.spec).clone(),
             epoch: todo.epoch,
+            version: todo.version,
         };
         self.todos.insert(id, closed);
     }

@@ -1,14 +1,15 @@
 //! Giving back, passing on, and leasing.
 
-use super::command::{LeaseAcquire, LeaseRelease, LeaseRenew, TodoHandOver, TodoRelease};
+use super::command::{LeaseAcquire, LeaseRelease, LeaseRenew, TodoDelegate, TodoHandOver, TodoRelease};
 use super::frontier::{Hindrance, hindrances};
-use super::todo::{changeable, check_epoch, turn_ended};
-use super::{Context, Decided, Refusal, in_range, one};
+use super::lease::{Shown, unused as unused_key};
+use super::todo::{changeable, check_epoch, touchable, turn_ended};
+use super::{Context, Decided, Refusal, bounded, in_range, one};
 use crate::event::{
-    ClaimHandedOver, ClaimReleased, Holder, LeaseGranted, LeaseReleased, LeaseRenewed, LeaseTakenOver,
-    LeaseTarget, TurnEnd,
+    ClaimDelegated, ClaimHandedOver, ClaimReleased, Delegable, Holder, LeaseGranted, LeaseReleased,
+    LeaseRenewed, LeaseTakenOver, LeaseTarget, TurnEnd,
 };
-use crate::id::{Actor, GoalId, ResourceId, TodoId};
+use crate::id::{Actor, AgentId, GoalId, ResourceId, TodoId};
 use crate::limits::{LEASE_DEFAULT_MS, LEASE_MAX_MS, LEASE_MIN_MS};
 use crate::state::{Claim, GoalStatus, Todo};
 use crate::time::Timestamp;
@@ -20,10 +21,12 @@ pub(super) fn expiry(context: &Context<'_>, ttl_ms: Option<u64>) -> Result<Times
 }
 
 pub(super) fn release(context: &Context<'_>, command: &TodoRelease) -> Result<Decided, Refusal> {
-    let (caller, todo) = changeable(context, command.todo, command.epoch)?;
+    let shown = Shown::from(command);
+    let (caller, todo) = touchable(context, command.todo, shown, Some(Delegable::Release))?;
     if todo.claim.is_none() {
         return Err(Refusal::NotHeld { on: LeaseTarget::Todo(command.todo) });
     }
+    shown.is_enough(context, &caller, command.todo, todo)?;
     let mut draft = context.draft();
     draft.events.extend(turn_ended(context.state, command.todo, TurnEnd::Yielded, &command.why));
     draft.push(ClaimReleased { epoch: todo.epoch, todo: command.todo, why: command.why.clone() });
@@ -32,15 +35,14 @@ pub(super) fn release(context: &Context<'_>, command: &TodoRelease) -> Result<De
 
 /// One record: there is no moment at which the work is nobody's.
 pub(super) fn hand_over(context: &Context<'_>, command: &TodoHandOver) -> Result<Decided, Refusal> {
-    let (caller, todo) = changeable(context, command.todo, command.epoch)?;
+    let shown = Shown::from(command);
+    let (caller, todo) = changeable(context, command.todo, shown)?;
     let Some(claim) = &todo.claim else {
         return Err(Refusal::NotHeld { on: LeaseTarget::Todo(command.todo) });
     };
-    match context.state.agents.get(&command.to) {
-        None => return Err(Refusal::AgentUnknown { agent: command.to.clone() }),
-        Some(agent) if agent.retired => return Err(Refusal::AgentRetired { agent: command.to.clone() }),
-        Some(_) => {}
-    }
+    shown.is_enough(context, &caller, command.todo, todo)?;
+    unused_key(context, command.todo, command.new_key.as_ref())?;
+    present(context, &command.to)?;
     let to = Holder { actor: Actor::Agent(command.to.clone()), session: None };
     if claim.holder == to {
         return Err(Refusal::NothingToChange);
@@ -52,12 +54,47 @@ pub(super) fn hand_over(context: &Context<'_>, command: &TodoHandOver) -> Result
     draft.push(ClaimHandedOver {
         epoch: todo.epoch + 1,
         from: claim.holder.clone(),
+        key: command.new_key.clone(),
         to,
         todo: command.todo,
-        until: Some(expiry(context, None)?),
+        until: Some(expiry(context, command.ttl_ms)?),
         why: command.why.clone(),
     });
     draft.by(caller.actor)
+}
+
+fn present(context: &Context<'_>, agent: &AgentId) -> Result<(), Refusal> {
+    match context.state.agents.get(agent) {
+        None => Err(Refusal::AgentUnknown { agent: agent.clone() }),
+        Some(found) if found.retired => Err(Refusal::AgentRetired { agent: agent.clone() }),
+        Some(_) => Ok(()),
+    }
+}
+
+/// Lets a peer act on what the caller, or whoever an owner speaks for, holds.
+pub(super) fn delegate(context: &Context<'_>, command: &TodoDelegate) -> Result<Decided, Refusal> {
+    let shown = Shown::from(command);
+    let (caller, todo) = changeable(context, command.todo, shown)?;
+    let Some(claim) = &todo.claim else {
+        return Err(Refusal::NotHeld { on: LeaseTarget::Todo(command.todo) });
+    };
+    shown.is_enough(context, &caller, command.todo, todo)?;
+    present(context, &command.to)?;
+    bounded("actions", &command.actions)?;
+    let known = claim.delegated.get(&command.to);
+    let mut actions: Vec<Delegable> = command
+        .actions
+        .iter()
+        .copied()
+        .filter(|one| known.is_none_or(|known| !known.contains(one)))
+        .collect();
+    actions.sort_unstable();
+    actions.dedup();
+    if actions.is_empty() || claim.holder.actor.agent() == Some(&command.to) {
+        return Err(Refusal::NothingToChange);
+    }
+    let (epoch, to, todo, why) = (todo.epoch, command.to.clone(), command.todo, command.why.clone());
+    one(caller.actor, ClaimDelegated { actions, epoch, to, todo, why })
 }
 
 /// A lease is granted or prolonged only while turns are given: a pause is not waited out.
@@ -114,11 +151,14 @@ pub(super) fn acquire(context: &Context<'_>, command: &LeaseAcquire) -> Result<D
     let slot = context.state.resources.get(&command.resource);
     let epoch = slot.map_or(0, |slot| slot.epoch) + 1;
     match slot.and_then(|slot| slot.held.as_ref()) {
-        None => one(caller.actor.clone(), LeaseGranted { epoch, holder: caller, on, until }),
+        None => one(caller.actor.clone(), LeaseGranted { epoch, holder: caller, key: None, on, until }),
         Some(claim) if claim.is_expired(context.now) => {
             let expired = claim.lease.as_ref().map_or(context.now, |lease| lease.until);
             let from = claim.holder.clone();
-            one(caller.actor.clone(), LeaseTakenOver { epoch, expired, from, on, to: caller, until })
+            one(
+                caller.actor.clone(),
+                LeaseTakenOver { epoch, expired, from, key: None, on, to: caller, until },
+            )
         }
         Some(Claim { holder, lease: Some(lease), .. }) if *holder == caller => {
             Err(Refusal::HeldAlready { on, until: lease.until })
@@ -162,7 +202,9 @@ pub(super) fn renew(context: &Context<'_>, command: &LeaseRenew) -> Result<Decid
             epoch
         }
         LeaseTarget::Todo(id) => {
-            let (_, todo) = changeable(context, *id, command.epoch)?;
+            let shown = Shown::from(command);
+            let (_, todo) = changeable(context, *id, shown)?;
+            shown.is_enough(context, &caller, *id, todo)?;
             let mine = todo.claim.as_ref().filter(|claim| claim.holder == caller && claim.lease.is_some());
             mine.ok_or_else(|| Refusal::NotHeld { on: command.on.clone() })?;
             running(context, &todo.goal)?;
@@ -170,7 +212,7 @@ pub(super) fn renew(context: &Context<'_>, command: &LeaseRenew) -> Result<Decid
             todo.epoch
         }
     };
-    one(caller.actor, LeaseRenewed { epoch, on: command.on.clone(), until })
+    one(caller.actor, LeaseRenewed { epoch, key: None, on: command.on.clone(), until })
 }
 
 pub(super) fn release_resource(context: &Context<'_>, command: &LeaseRelease) -> Result<Decided, Refusal> {

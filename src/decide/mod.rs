@@ -10,6 +10,7 @@ mod gate;
 mod goal;
 pub mod history;
 mod hold;
+mod lease;
 mod lineage;
 mod monitor;
 pub mod next;
@@ -25,7 +26,7 @@ use std::collections::BTreeSet;
 pub use command::{Caller, Command};
 pub use decision::{Decision, Mode, PlanCause, Verdict};
 pub use frontier::{Frontier, Hindrance, Lane};
-pub use history::{ClosedTodo, Closing, History, PastSpend, SpendName};
+pub use history::{ClosedTodo, Closing, History, PastLease, PastSpend, SpendName};
 pub use refusal::Refusal;
 
 use crate::event::{Event, Holder, TurnOpened};
@@ -92,6 +93,7 @@ fn dispatch(context: &Context<'_>, command: &Command) -> Result<Decided, Refusal
         Command::TodoClaim(c) => turn::claim(context, c),
         Command::TodoRelease(c) => hold::release(context, c),
         Command::TodoHandOver(c) => hold::hand_over(context, c),
+        Command::TodoDelegate(c) => hold::delegate(context, c),
         Command::TodoUpdate(c) => todo::update(context, c),
         Command::TodoComplete(c) => close::complete(context, c),
         Command::TodoBlock(c) => todo::block(context, c.todo, &c.why),

@@ -3,7 +3,8 @@
 use crate::decision_scope::DecisionScope;
 use crate::event::{Holder, LeaseTarget};
 use crate::id::{
-    AgentId, CriterionId, EvidenceId, GateId, GoalId, Label, OwnerId, ResourceId, Seq, TodoId, TurnId,
+    AgentId, CriterionId, EvidenceId, GateId, GoalId, Label, LeaseKey, OwnerId, ResourceId, Seq, TodoId,
+    TurnId,
 };
 use crate::scope::PathScope;
 use crate::state::{Ended, GoalStatus, Lapse, Uncovered};
@@ -157,6 +158,56 @@ pub enum Refusal {
         given: u64,
         /// The epoch now.
         current: u64,
+    },
+    /// The key was used for a lease on this todo before.
+    #[error("key {key} was used for a lease on {todo} at #{seq}, and opens no other")]
+    KeyReused {
+        /// The key.
+        key: LeaseKey,
+        /// The todo.
+        todo: TodoId,
+        /// The record of that lease.
+        seq: Seq,
+    },
+    /// The lease is under another key.
+    #[error("the lease on {todo} is not under key {key}")]
+    KeyMismatch {
+        /// The todo.
+        todo: TodoId,
+        /// The key given.
+        key: LeaseKey,
+    },
+    /// The lease has another version.
+    #[error("version {given} of the lease on {todo} has passed; it is {current} now")]
+    StaleVersion {
+        /// The todo.
+        todo: TodoId,
+        /// The version given.
+        given: u64,
+        /// The version now.
+        current: u64,
+    },
+    /// The lease has ended, or there never was one.
+    #[error("there is no lease on {todo} under key {key} that lasts")]
+    LeaseNotActive {
+        /// The todo.
+        todo: TodoId,
+        /// The key given.
+        key: LeaseKey,
+    },
+    /// The lease has a key, and the command shows neither it nor the epoch.
+    #[error("the lease on {todo} has a key; show it, or the epoch {epoch}")]
+    KeyRequired {
+        /// The todo.
+        todo: TodoId,
+        /// The epoch.
+        epoch: u64,
+    },
+    /// A person's claim has no lease.
+    #[error("a person's claim on {todo} has no lease, so it takes no key")]
+    KeyForAgents {
+        /// The todo.
+        todo: TodoId,
     },
     /// The caller has an open turn.
     #[error("turn {turn} on {todo} is open")]
@@ -491,6 +542,11 @@ impl Refusal {
             Self::HeldBy { .. } => "held_by_other",
             Self::NotHeld { .. } => "not_held",
             Self::StaleEpoch { .. } => "epoch.stale",
+            Self::KeyReused { .. } => "idempotency_key_reuse",
+            Self::KeyMismatch { .. } | Self::StaleVersion { .. } => "lease_cas_mismatch",
+            Self::LeaseNotActive { .. } => "lease_not_active",
+            Self::KeyRequired { .. } => "lease_fence_required",
+            Self::KeyForAgents { .. } => "lease_for_agents",
             Self::TurnOpen { .. } => "turn.open",
             Self::NoTurn { .. } => "turn.none",
             Self::TurnNotOpen { .. } => "turn.not_open",

@@ -1,11 +1,12 @@
 //! Todos, apart from taking and completing them.
 
 use super::command::{TodoAdd, TodoCancel, TodoDefer, TodoReopen, TodoSupersede, TodoUpdate};
+use super::lease::{Shown, rescoped};
 use super::{ClosedTodo, Closing, Context, Decided, Refusal, bounded, evidence, one};
 use crate::event::{
-    Event, Holder, LeaseTarget, Monitoring, ReopenedTodo, ResumeWhen, TodoAdded, TodoBlocked, TodoCancelled,
-    TodoChange, TodoChanged, TodoClass, TodoDeferred, TodoReopened, TodoSpec, TodoSuperseded, TurnClosed,
-    TurnEnd,
+    Delegable, Event, Holder, LeaseTarget, Monitoring, ReopenedTodo, ResumeWhen, TodoAdded, TodoBlocked,
+    TodoCancelled, TodoChange, TodoChanged, TodoClass, TodoDeferred, TodoReopened, TodoSpec, TodoSuperseded,
+    TurnClosed, TurnEnd,
 };
 use crate::id::{Actor, GoalId, TodoId};
 use crate::limits::{MONITOR_MAX_MS, MONITOR_MIN_MS};
@@ -120,12 +121,25 @@ pub(super) fn open_todo<'a>(context: &Context<'a>, id: TodoId) -> Result<&'a Tod
 pub(super) fn changeable<'a>(
     context: &Context<'a>,
     id: TodoId,
-    epoch: Option<u64>,
+    shown: Shown<'_>,
+) -> Result<(Holder, &'a Todo), Refusal> {
+    touchable(context, id, shown, None)
+}
+
+/// As [`changeable`], or held by one who lets the caller do this.
+pub(super) fn touchable<'a>(
+    context: &Context<'a>,
+    id: TodoId,
+    shown: Shown<'_>,
+    action: Option<Delegable>,
 ) -> Result<(Holder, &'a Todo), Refusal> {
     let caller = context.anyone()?;
     let todo = open_todo(context, id)?;
-    check_epoch(LeaseTarget::Todo(id), epoch, todo.epoch)?;
+    check_epoch(LeaseTarget::Todo(id), shown.epoch, todo.epoch)?;
     match &todo.claim {
+        Some(claim) if claim.holder != caller && action.is_some_and(|action| claim.lets(&caller, action)) => {
+            Ok((caller, todo))
+        }
         Some(claim) if claim.holder != caller && !matches!(caller.actor, Actor::Owner(_)) => {
             Err(Refusal::HeldBy {
                 on: LeaseTarget::Todo(id),
@@ -135,7 +149,10 @@ pub(super) fn changeable<'a>(
                 until: claim.lease.as_ref().map(|lease| lease.until),
             })
         }
-        _ => Ok((caller, todo)),
+        _ => {
+            shown.matches(context, id, todo)?;
+            Ok((caller, todo))
+        }
     }
 }
 
@@ -153,7 +170,9 @@ pub(super) fn turn_ended(state: &State, todo: TodoId, end: TurnEnd, why: &Text) 
 }
 
 pub(super) fn update(context: &Context<'_>, command: &TodoUpdate) -> Result<Decided, Refusal> {
-    let (caller, todo) = changeable(context, command.todo, command.epoch)?;
+    let shown = Shown::from(command);
+    let (caller, todo) = touchable(context, command.todo, shown, Some(Delegable::Update))?;
+    shown.is_enough(context, &caller, command.todo, todo)?;
     let spec = &todo.spec;
     let mut changes = Vec::new();
     if let Some(new) = command.title.as_ref().filter(|new| **new != spec.title) {
@@ -169,17 +188,7 @@ pub(super) fn update(context: &Context<'_>, command: &TodoUpdate) -> Result<Deci
         let new = spec.needs.iter().copied().filter(|need| !command.drop_needs.contains(need)).collect();
         changes.push(TodoChange::Needs { old: spec.needs.clone(), new });
     }
-    if let Some(new) = command.write.as_ref().filter(|new| **new != spec.write) {
-        bounded("write", new)?;
-        let goal = context.state.goals.get(&todo.goal);
-        if let Some((scope, goal)) =
-            new.iter().find_map(|scope| Some((scope, goal.filter(|g| !g.may_write(scope))?)))
-        {
-            let (scope, allowed) = (scope.clone(), goal.write.clone());
-            return Err(Refusal::OutsideScope { scope, goal: todo.goal.clone(), allowed });
-        }
-        changes.push(TodoChange::Write { old: spec.write.clone(), new: new.clone() });
-    }
+    changes.extend(rescoped(context, todo, command.write.as_ref())?);
     if changes.is_empty() {
         return Err(Refusal::NothingToChange);
     }
@@ -199,7 +208,7 @@ fn out_of_hand(
     why: &Text,
     event: impl Into<Event>,
 ) -> Result<Decided, Refusal> {
-    let (caller, _) = changeable(context, todo, None)?;
+    let (caller, _) = changeable(context, todo, Shown::default())?;
     let mut draft = context.draft();
     draft.events.extend(turn_ended(context.state, todo, end, why));
     draft.push(event);
@@ -277,7 +286,7 @@ pub(super) fn reopen(context: &Context<'_>, command: &TodoReopen) -> Result<Deci
     if goal.is_none_or(|goal| goal.instance > closed.seq) {
         return Err(Refusal::TodoNotOpen { todo: id, closed: Some(closed) });
     }
-    let ClosedTodo { how, epoch, goal, spec, .. } = *closed;
-    let closed = ReopenedTodo { completed: how == Closing::Completed, epoch, goal, spec };
+    let ClosedTodo { how, epoch, version, goal, spec, .. } = *closed;
+    let closed = ReopenedTodo { completed: how == Closing::Completed, epoch, goal, spec, version };
     one(actor, TodoReopened { closed: Some(closed), id, why })
 }

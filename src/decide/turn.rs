@@ -3,15 +3,16 @@
 use super::command::{Next, RefreshState, Spending, TodoClaim};
 use super::frontier::{Hindrance, Lane, hindrances};
 use super::hold::expiry;
+use super::lease::{Shown, opening, rescoped};
 use super::todo::{changeable, open_todo, turn_ended};
 use super::{Context, Decided, Draft, Refusal, Verdict, one, quota};
 use crate::event::{
     ClaimHandedOver, ClaimReleased, ClaimTaken, DeliveryOutcome, Holder, LeaseGranted, LeaseRenewed,
-    LeaseTakenOver, LeaseTarget, StateRefreshed, TodoBlocked, TurnClosed, TurnEnd, TurnOpened,
+    LeaseTakenOver, LeaseTarget, StateRefreshed, TodoBlocked, TodoChanged, TurnClosed, TurnEnd, TurnOpened,
 };
-use crate::id::{Actor, TodoId, TurnId};
+use crate::id::{Actor, LeaseKey, TodoId, TurnId};
 use crate::limits::LEASE_DEFAULT_MS;
-use crate::state::{GoalStatus, Todo};
+use crate::state::{Claim, GoalStatus, Todo};
 use crate::text::Text;
 use crate::time::Timestamp;
 
@@ -26,7 +27,7 @@ pub(super) fn next(context: &Context<'_>, command: &Next) -> Result<Decided, Ref
     }
     if let Verdict::Run { todo, turn, repair, .. } = &decision.verdict {
         let found = open_todo(context, *todo)?;
-        let how = How { by_name: false, repairs: repair.is_some() };
+        let how = How { by_name: false, repairs: repair.is_some(), key: None };
         match turn {
             Some(_) => renew_if_short(&mut draft, context, command, *todo, found, until),
             None => take(&mut draft, context, &decision.holder, *todo, found, until, how),
@@ -72,17 +73,19 @@ fn renew_if_short(
     let half = context.now.plus_ms(command.ttl_ms.unwrap_or(LEASE_DEFAULT_MS) / 2);
     let lease = todo.claim.as_ref().and_then(|claim| claim.lease.as_ref());
     if lease.is_some_and(|lease| lease.until < half) {
-        draft.push(LeaseRenewed { epoch: todo.epoch, on: LeaseTarget::Todo(id), until });
+        draft.push(LeaseRenewed { epoch: todo.epoch, key: None, on: LeaseTarget::Todo(id), until });
     }
 }
 
 /// How a turn comes about.
 #[derive(Debug, Clone, Copy)]
-struct How {
+struct How<'a> {
     /// Whether the todo was chosen by name.
     by_name: bool,
     /// Whether something has to be repaired first.
     repairs: bool,
+    /// The key of its lease.
+    key: Option<&'a LeaseKey>,
 }
 
 /// Claim, lease and turn on a todo that nothing is in the way of, apart from what the turn repairs.
@@ -93,24 +96,29 @@ fn take(
     id: TodoId,
     todo: &Todo,
     until: Timestamp,
-    how: How,
+    how: How<'_>,
 ) {
     let on = LeaseTarget::Todo(id);
     let mut epoch = todo.epoch + 1;
+    let key = how.key.cloned();
+    // What expired goes on under its old epoch, unless a key opens a lease of its own.
+    let goes_on = |claim: &Claim| key.is_none() || !claim.is_expired(context.now);
     match &todo.claim {
         None => {
             draft.push(ClaimTaken { epoch, holder: holder.clone(), todo: id });
-            draft.push(LeaseGranted { epoch, holder: holder.clone(), on, until });
+            draft.push(LeaseGranted { epoch, holder: holder.clone(), key, on, until });
         }
-        Some(claim) if claim.holder == *holder => {
+        Some(claim) if claim.holder == *holder && goes_on(claim) => {
             epoch = todo.epoch;
-            draft.push(LeaseRenewed { epoch, on, until });
+            let key = key.filter(|key| claim.live_key(context.now) != Some(key));
+            draft.push(LeaseRenewed { epoch, key, on, until });
         }
         Some(claim) if context.state.is_addressed_to(id, holder) => {
             let (from, to) = (claim.holder.clone(), holder.clone());
             draft.push(ClaimHandedOver {
                 epoch,
                 from,
+                key,
                 to,
                 todo: id,
                 until: Some(until),
@@ -123,7 +131,7 @@ fn take(
             }
             let expired = claim.lease.as_ref().map_or(context.now, |lease| lease.until);
             let (from, to) = (claim.holder.clone(), holder.clone());
-            draft.push(LeaseTakenOver { epoch, expired, from, on, to, until });
+            draft.push(LeaseTakenOver { epoch, expired, from, key, on, to, until });
         }
     }
     draft.push(TurnOpened {
@@ -148,6 +156,16 @@ pub(super) fn claim(context: &Context<'_>, command: &TodoClaim) -> Result<Decide
     if let Some(goal) = goal.filter(|goal| goal.status != GoalStatus::Active) {
         return Err(Refusal::GoalNotActive { goal: todo.goal.clone(), status: goal.status });
     }
+    if let Some(answer) = opening(context, &holder, command, todo)? {
+        return Ok(answer);
+    }
+    let mut draft = context.draft();
+    let mut scoped = todo.clone();
+    if let Some(change) = rescoped(context, todo, command.write.as_ref())? {
+        scoped.spec.change(&change);
+        draft.push(TodoChanged { changes: vec![change], id });
+    }
+    let todo = &scoped;
     let capabilities = context.capabilities(&holder);
     let lane = context.lane(&todo.goal, &holder, &capabilities);
     if todo.watch.is_some() {
@@ -159,27 +177,35 @@ pub(super) fn claim(context: &Context<'_>, command: &TodoClaim) -> Result<Decide
         return Err(Refusal::NotRunnable { todo: id, hindrance });
     }
     if matches!(holder.actor, Actor::Owner(_)) {
-        return claim_as_person(context, holder, id, todo);
+        return claim_as_person(context, draft, holder, id, todo);
     }
+    let until = expiry(context, command.ttl_ms)?;
     if let Some((turn, open)) = context.state.turn_of(&holder) {
-        return Err(Refusal::TurnOpen { turn, todo: open.todo });
+        let own = open.todo == id && !open.completed && open.epoch == todo.epoch;
+        let Some(claim) = todo.claim.as_ref().filter(|_| own && command.key.is_some()) else {
+            return Err(Refusal::TurnOpen { turn, todo: open.todo });
+        };
+        if !claim.is_expired(context.now) {
+            let (epoch, key) = (todo.epoch, command.key.clone());
+            draft.push(LeaseRenewed { epoch, key, on: LeaseTarget::Todo(id), until });
+            return draft.by(holder.actor);
+        }
     }
     gate_on_agent(context, &lane)?;
     quota::within_budget(context, &todo.goal, &holder)?;
     quota::fits(context, &todo.goal, &holder, 1)?;
-    let mut draft = context.draft();
-    let how = How { by_name: true, repairs };
-    take(&mut draft, context, &holder, id, todo, expiry(context, command.ttl_ms)?, how);
+    let how = How { by_name: true, repairs, key: command.key.as_ref() };
+    take(&mut draft, context, &holder, id, todo, until, how);
     draft.by(holder.actor)
 }
 
 fn claim_as_person(
     context: &Context<'_>,
+    mut draft: Draft<'_>,
     holder: Holder,
     id: TodoId,
     todo: &Todo,
 ) -> Result<Decided, Refusal> {
-    let mut draft = context.draft();
     match &todo.claim {
         Some(claim) if claim.holder == holder => return Err(Refusal::NothingToChange),
         Some(_) => {
@@ -215,7 +241,7 @@ pub(super) fn own_turn(context: &Context<'_>, todo: TodoId) -> Result<(Holder, T
             Err(Refusal::TurnOpen { turn, todo: open.todo })
         }
         Some(_) | None => {
-            changeable(context, todo, None)?;
+            changeable(context, todo, Shown::default())?;
             Err(Refusal::NoTurn { todo })
         }
     }

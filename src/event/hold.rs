@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::id::{Actor, BadId, ResourceId, SessionId, TodoId};
+use crate::id::{Actor, AgentId, BadId, LeaseKey, ResourceId, SessionId, TodoId};
 use crate::text::Text;
 use crate::time::Timestamp;
 
@@ -108,6 +108,9 @@ pub struct ClaimHandedOver {
     pub epoch: u64,
     /// Who held it.
     pub from: Holder,
+    /// The key that whoever holds it has to show; absent for a lease without one, and for a resource.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<LeaseKey>,
     /// Who holds it.
     pub to: Holder,
     /// What.
@@ -115,6 +118,34 @@ pub struct ClaimHandedOver {
     /// When the new holder's lease expires; absent for a person.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Timestamp>,
+    /// The reason.
+    pub why: Text,
+}
+
+/// What a holder may let a peer do to the todo that it holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Delegable {
+    /// Change what it says.
+    Update,
+    /// Complete it. The holder's turn pays.
+    Complete,
+    /// Give it back.
+    Release,
+}
+
+/// `claim.delegated`: a peer may do these things to a held todo, for as long as the claim lasts.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ClaimDelegated {
+    /// What the peer may do.
+    pub actions: Vec<Delegable>,
+    /// The epoch of the claim.
+    pub epoch: u64,
+    /// The peer, in any of its sessions.
+    pub to: AgentId,
+    /// What it may do it to.
+    pub todo: TodoId,
     /// The reason.
     pub why: Text,
 }
@@ -127,6 +158,9 @@ pub struct LeaseGranted {
     pub epoch: u64,
     /// Who.
     pub holder: Holder,
+    /// The key that whoever holds it has to show; absent for a lease without one, and for a resource.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<LeaseKey>,
     /// On what.
     pub on: LeaseTarget,
     /// When it expires, at ledger time.
@@ -139,6 +173,9 @@ pub struct LeaseGranted {
 pub struct LeaseRenewed {
     /// The epoch it belongs to.
     pub epoch: u64,
+    /// The key that it has from now on, if it gets one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<LeaseKey>,
     /// On what.
     pub on: LeaseTarget,
     /// When it expires now.
@@ -165,6 +202,9 @@ pub struct LeaseTakenOver {
     pub expired: Timestamp,
     /// Who held it.
     pub from: Holder,
+    /// The key that whoever holds it has to show; absent for a lease without one, and for a resource.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<LeaseKey>,
     /// On what.
     pub on: LeaseTarget,
     /// Who holds it.

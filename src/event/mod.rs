@@ -13,6 +13,7 @@ mod ledger;
 mod lineage;
 mod names;
 mod quota;
+mod reopen;
 mod todo;
 mod turn;
 
@@ -22,8 +23,9 @@ pub use goal::*;
 pub use hold::*;
 pub use ledger::*;
 pub use lineage::*;
-pub use names::{goal_end, goal_moved};
+pub use names::{goal_end, goal_moved, lease_key};
 pub use quota::*;
+pub use reopen::*;
 pub use todo::*;
 pub use turn::*;
 
@@ -127,6 +129,8 @@ events! {
     "claim.released" => ClaimReleased,
     /// A todo passed from one holder to another in one step.
     "claim.handed_over" => ClaimHandedOver,
+    /// A holder let a peer act on what it holds.
+    "claim.delegated" => ClaimDelegated,
     /// An exclusive right, bounded in time, was granted.
     "lease.granted" => LeaseGranted,
     /// A lease was prolonged.

@@ -1,7 +1,7 @@
 //! The things that an event names: what people look for, and what the index keeps.
 
 use super::{Event, LeaseTarget, Subject};
-use crate::id::GoalId;
+use crate::id::{GoalId, LeaseKey, TodoId};
 
 /// The key under which the end of a goal is found. It ends todos, gates and turns that it does not name.
 #[must_use]
@@ -13,6 +13,12 @@ pub fn goal_end(goal: &GoalId) -> String {
 #[must_use]
 pub fn goal_moved(goal: &GoalId) -> String {
     format!("moved/{goal}")
+}
+
+/// The key under which the lease of a todo that a lease key opened is found.
+#[must_use]
+pub fn lease_key(todo: TodoId, key: &LeaseKey) -> String {
+    format!("lease/{todo}/{key}")
 }
 
 #[derive(Default)]
@@ -93,6 +99,7 @@ impl Event {
             Self::ClaimTaken(e) => names.two(&e.todo, &e.holder.actor.name()),
             Self::ClaimReleased(e) => names.one(&e.todo),
             Self::ClaimHandedOver(e) => names.three(&e.todo, &e.from.actor.name(), &e.to.actor.name()),
+            Self::ClaimDelegated(e) => names.two(&e.todo, &e.to),
             Self::LeaseGranted(e) => names.one(&target(&e.on)),
             Self::LeaseRenewed(e) => names.one(&target(&e.on)),
             Self::LeaseReleased(e) => names.one(&target(&e.on)),
@@ -137,10 +144,33 @@ impl Event {
         names.0
     }
 
-    /// What this event is found by: its names, and keys of their own for the end of a goal and for another objective.
+    /// The todo and the key of a lease that begins with this event.
+    #[must_use]
+    pub fn opened_lease(&self) -> Option<(TodoId, &LeaseKey)> {
+        if let Self::ClaimHandedOver(e) = self {
+            return e.key.as_ref().map(|key| (e.todo, key));
+        }
+        let (on, key) = if let Self::LeaseGranted(e) = self {
+            (&e.on, &e.key)
+        } else if let Self::LeaseRenewed(e) = self {
+            (&e.on, &e.key)
+        } else if let Self::LeaseTakenOver(e) = self {
+            (&e.on, &e.key)
+        } else {
+            return None;
+        };
+        match on {
+            LeaseTarget::Todo(todo) => key.as_ref().map(|key| (*todo, key)),
+            LeaseTarget::Resource(_) => None,
+        }
+    }
+
+    /// What this event is found by: its names, and keys of their own for the end of a goal, for another objective and
+    /// for a lease with a key.
     #[must_use]
     pub fn keys(&self) -> Vec<String> {
         let mut keys = self.names();
+        keys.extend(self.opened_lease().map(|(todo, key)| lease_key(todo, key)));
         if let Some(goal) = self.ended_goal() {
             keys.push(goal_end(goal));
         }

@@ -280,33 +280,6 @@ pub struct TodoDeferred {
     pub why: Text,
 }
 
-/// `todo.reopened`: open again. A todo that had been closed comes back whole, with an epoch that goes on growing.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct TodoReopened {
-    /// Present if it had been closed: the todo as it was.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub closed: Option<ReopenedTodo>,
-    /// The todo.
-    pub id: TodoId,
-    /// The reason.
-    pub why: Text,
-}
-
-/// What a closed todo was.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ReopenedTodo {
-    /// Whether it had been completed.
-    pub completed: bool,
-    /// The last epoch under which it was held; 0 if never.
-    pub epoch: u64,
-    /// The goal it belongs to.
-    pub goal: GoalId,
-    /// The todo itself.
-    pub spec: TodoSpec,
-}
-
 /// What follows a completed todo. Silence is not an answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "then", rename_all = "snake_case", deny_unknown_fields)]

@@ -6,10 +6,10 @@ use super::names::{Past, request_key};
 use super::submit::{Landed, Receipt, Submission, SubmitError};
 use super::tip::{Held, Tip};
 use super::{Entry, Env, Ledger, LedgerError};
-use crate::decide::{Decided, Decision, History, PastSpend, SpendName};
+use crate::decide::{Decided, Decision, History, PastLease, PastSpend, SpendName};
 use crate::event::Event;
 use crate::hash::Hash;
-use crate::id::{RequestId, Seq, TodoId, TurnId};
+use crate::id::{LeaseKey, RequestId, Seq, TodoId, TurnId};
 use crate::log::Wait;
 use crate::state::{At, State};
 
@@ -103,7 +103,13 @@ impl Ledger {
         for meant in submissions.iter().filter_map(|submission| submission.command.spend()) {
             self.spend_of(meant)?.into_iter().for_each(|past| spends.add(past));
         }
-        Ok(Plan { digests, asked, known, named, history, spends })
+        let mut leases = HashMap::new();
+        for (todo, key) in submissions.iter().filter_map(|submission| submission.command.opens()) {
+            let mut opened = History::default();
+            self.note_lease_of((todo, key), &mut opened)?;
+            leases.extend(opened.lease.map(|past| ((todo, key.clone()), past)));
+        }
+        Ok(Plan { digests, asked, known, named, history, spends, leases })
     }
 
     /// Whether state and cursor are where the log is afterwards.
@@ -168,6 +174,8 @@ struct Plan {
     named: BTreeSet<TodoId>,
     history: History,
     spends: Spends,
+    /// Leases that the requests' keys opened before: those that were looked up, and all that were recorded since.
+    leases: HashMap<(TodoId, LeaseKey), PastLease>,
 }
 
 /// Spends that the requests may name: those that were looked up, and all that were recorded since.
@@ -207,12 +215,14 @@ impl Spends {
 }
 
 impl Plan {
-    /// What a request is decided by: the todos and the spend that it names itself.
+    /// What a request is decided by: the todos, the spend and the key that it names itself.
     fn history_for(&self, submission: &Submission) -> History {
         let named = submission.command.todos().into_iter();
         let closed = named.filter_map(|id| Some((id, self.history.todos.get(&id)?.clone())));
         let todos = closed.collect();
-        History { todos, spend: submission.command.spend().and_then(|meant| self.spends.get(meant)) }
+        let spend = submission.command.spend().and_then(|meant| self.spends.get(meant));
+        let opens = submission.command.opens().map(|(todo, key)| (todo, key.clone()));
+        History { todos, spend, lease: opens.and_then(|opens| self.leases.get(&opens).cloned()) }
     }
 
     /// Looks at a record that somebody else appended meanwhile.
@@ -230,6 +240,13 @@ impl Plan {
     fn note_events(&mut self, before: &State, at: &At, events: &[Event]) {
         self.history.note(before, at, events, |id| self.named.contains(&id));
         self.spends.note(at.seq, events);
+        for (todo, key) in events.iter().filter_map(Event::opened_lease) {
+            let mut opened = History::default();
+            opened.note_lease(at, events, (todo, key));
+            if let Some(past) = opened.lease {
+                self.leases.entry((todo, key.clone())).or_insert(past);
+            }
+        }
     }
 }
 

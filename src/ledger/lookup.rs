@@ -7,9 +7,9 @@ use super::names::{Past, request_key};
 use super::{Entry, Ledger, LedgerError, fold};
 use crate::decide::history::Course;
 use crate::decide::{ClosedTodo, History, PastSpend, SpendName};
-use crate::event::Event;
+use crate::event::{Event, lease_key};
 use crate::hash::Hash;
-use crate::id::{RequestId, Seq, TodoId, TurnId};
+use crate::id::{LeaseKey, RequestId, Seq, TodoId, TurnId};
 use crate::log::{Cursor, LogError, Pick, Visit};
 use crate::snapshot;
 use crate::state::State;
@@ -89,6 +89,22 @@ impl Ledger {
             history.note_spend(past.at.seq, &past.events, meant);
         }
         Ok(history.spend)
+    }
+
+    /// Notes the lease that this key opened on this todo, as far as the fold goes.
+    ///
+    /// # Errors
+    /// As [`Ledger::open`].
+    pub fn note_lease_of(
+        &mut self,
+        opens: (TodoId, &LeaseKey),
+        history: &mut History,
+    ) -> Result<(), LedgerError> {
+        let key = lease_key(opens.0, opens.1);
+        for past in self.gather(BTreeSet::from([key]), &mut |_| BTreeSet::new())?.into_values() {
+            history.note_lease(&past.at, &past.events, opens);
+        }
+        Ok(())
     }
 
     fn closed(&mut self, id: TodoId) -> Result<Option<ClosedTodo>, LedgerError> {

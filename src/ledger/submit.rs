@@ -170,6 +170,9 @@ impl Ledger {
         if let Some(spend) = submission.command.spend() {
             history.spend = self.spend_of(spend)?;
         }
+        if let Some(opens) = submission.command.opens() {
+            self.note_lease_of(opens, &mut history)?;
+        }
         let mut work = Work { env, submission, digest, history, known: None };
         let outcome = self.under_lock(wait, &mut work);
         match outcome {
@@ -288,6 +291,9 @@ impl Work<'_> {
         self.history.note(before, &entry.at, &entry.events, |id| named.contains(&id));
         if let Some(spend) = self.submission.command.spend() {
             self.history.note_spend(entry.at.seq, &entry.events, spend);
+        }
+        if let Some(opens) = self.submission.command.opens() {
+            self.history.note_lease(&entry.at, &entry.events, opens);
         }
     }
 }

@@ -5,6 +5,7 @@ pub mod escape;
 pub mod evidence;
 pub mod handoff;
 pub mod history;
+pub mod lease;
 pub mod lineage;
 pub mod packet;
 pub mod plan;

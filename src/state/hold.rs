@@ -1,13 +1,15 @@
 //! Claims and leases: who holds what, under which epoch, until when.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use serde::{Deserialize, Serialize};
 
 use super::{At, Fold, State, Todo, TodoStatus, entry};
 use crate::event::{
-    ClaimHandedOver, ClaimReleased, ClaimTaken, Holder, LeaseGranted, LeaseReleased, LeaseRenewed,
-    LeaseTakenOver, LeaseTarget,
+    ClaimDelegated, ClaimHandedOver, ClaimReleased, ClaimTaken, Delegable, Holder, LeaseGranted,
+    LeaseReleased, LeaseRenewed, LeaseTakenOver, LeaseTarget,
 };
-use crate::id::{Seq, TodoId};
+use crate::id::{AgentId, LeaseKey, Seq, TodoId};
 use crate::time::Timestamp;
 
 /// A right that ends at an instant of ledger time.
@@ -18,6 +20,8 @@ pub struct Lease {
     pub token: Seq,
     /// When it expires.
     pub until: Timestamp,
+    /// The key that its holder has to show, if it was taken under one.
+    pub key: Option<LeaseKey>,
 }
 
 /// Responsibility for a todo. A person's claim has no lease; an agent's always has one.
@@ -30,9 +34,28 @@ pub struct Claim {
     pub since: Seq,
     /// The bound in time.
     pub lease: Option<Lease>,
+    /// What its holder lets peers do, for as long as it lasts.
+    pub delegated: BTreeMap<AgentId, BTreeSet<Delegable>>,
 }
 
 impl Claim {
+    const fn new(holder: Holder, since: Seq, lease: Option<Lease>) -> Self {
+        Self { holder, since, lease, delegated: BTreeMap::new() }
+    }
+
+    /// Whether its holder lets this one do it.
+    #[must_use]
+    pub fn lets(&self, other: &Holder, action: Delegable) -> bool {
+        let named = other.actor.agent().and_then(|agent| self.delegated.get(agent));
+        named.is_some_and(|actions| actions.contains(&action))
+    }
+
+    /// The key of its lease, while the lease lasts.
+    #[must_use]
+    pub fn live_key(&self, now: Timestamp) -> Option<&LeaseKey> {
+        self.lease.as_ref().filter(|lease| lease.until > now)?.key.as_ref()
+    }
+
     /// Whether its time has run out, so that a peer may take over.
     #[must_use]
     pub fn is_expired(&self, now: Timestamp) -> bool {
@@ -86,7 +109,7 @@ impl State {
         if let Some(claim) = &todo.claim {
             return Err(format!("{} is held by {}", event.todo, claim.holder));
         }
-        Self::hold(todo, event.epoch, Claim { holder: event.holder.clone(), since: at.seq, lease: None })
+        Self::hold(todo, event.epoch, Claim::new(event.holder.clone(), at.seq, None))
     }
 
     pub(super) fn claim_released(&mut self, event: &ClaimReleased) -> Fold {
@@ -96,17 +119,19 @@ impl State {
 
     pub(super) fn claim_handed_over(&mut self, at: &At, event: &ClaimHandedOver) -> Fold {
         let todo = entry(&mut self.todos, &event.todo, "open")?;
-        let lease = event.until.map(|until| Lease { token: at.seq, until });
-        Self::hold(todo, event.epoch, Claim { holder: event.to.clone(), since: at.seq, lease })
+        let lease = event.until.map(|until| Lease { token: at.seq, until, key: event.key.clone() });
+        todo.version += u64::from(lease.is_some());
+        Self::hold(todo, event.epoch, Claim::new(event.to.clone(), at.seq, lease))
     }
 
     pub(super) fn lease_granted(&mut self, at: &At, event: &LeaseGranted) -> Fold {
-        let lease = Lease { token: at.seq, until: event.until };
+        let lease = Lease { token: at.seq, until: event.until, key: event.key.clone() };
         match &event.on {
             LeaseTarget::Todo(id) => {
-                let claim = self.held_todo(*id, event.epoch)?.claim.as_mut();
-                claim.filter(|claim| claim.holder == event.holder).ok_or("another one holds it")?.lease =
-                    Some(lease);
+                let todo = self.held_todo(*id, event.epoch)?;
+                let claim = todo.claim.as_mut().filter(|claim| claim.holder == event.holder);
+                claim.ok_or("another one holds it")?.lease = Some(lease);
+                todo.version += 1;
             }
             LeaseTarget::Resource(name) => {
                 let slot =
@@ -115,23 +140,36 @@ impl State {
                     return Err(format!("{name} is not free under epoch {}", event.epoch));
                 }
                 slot.epoch = event.epoch;
-                slot.held = Some(Claim { holder: event.holder.clone(), since: at.seq, lease: Some(lease) });
+                slot.held = Some(Claim::new(event.holder.clone(), at.seq, Some(lease)));
             }
         }
         Ok(())
     }
 
-    pub(super) fn lease_renewed(&mut self, event: &LeaseRenewed) -> Fold {
+    /// A key lasts no longer than its lease: what is prolonged after its time goes on without one.
+    pub(super) fn lease_renewed(&mut self, at: &At, event: &LeaseRenewed) -> Fold {
         let claim = match &event.on {
-            LeaseTarget::Todo(id) => self.held_todo(*id, event.epoch)?.claim.as_mut(),
+            LeaseTarget::Todo(id) => {
+                let todo = self.held_todo(*id, event.epoch)?;
+                todo.version += 1;
+                todo.claim.as_mut()
+            }
             LeaseTarget::Resource(name) => {
                 let slot = entry(&mut self.resources, name, "leased")?;
                 slot.held.as_mut().filter(|_| slot.epoch == event.epoch)
             }
         };
         let lease = claim.and_then(|claim| claim.lease.as_mut());
-        lease.ok_or_else(|| format!("{} has no lease under epoch {}", event.on, event.epoch))?.until =
-            event.until;
+        let lease = lease.ok_or_else(|| format!("{} has no lease under epoch {}", event.on, event.epoch))?;
+        let kept = lease.key.take().filter(|_| lease.until > at.ts);
+        (lease.until, lease.key) = (event.until, event.key.clone().or(kept));
+        Ok(())
+    }
+
+    pub(super) fn claim_delegated(&mut self, event: &ClaimDelegated) -> Fold {
+        let todo = self.held_todo(event.todo, event.epoch)?;
+        let claim = todo.claim.as_mut().ok_or("nobody holds it")?;
+        claim.delegated.entry(event.to.clone()).or_default().extend(&event.actions);
         Ok(())
     }
 
@@ -147,10 +185,14 @@ impl State {
     }
 
     pub(super) fn lease_taken_over(&mut self, at: &At, event: &LeaseTakenOver) -> Fold {
-        let lease = Lease { token: at.seq, until: event.until };
-        let claim = Claim { holder: event.to.clone(), since: at.seq, lease: Some(lease) };
+        let lease = Lease { token: at.seq, until: event.until, key: event.key.clone() };
+        let claim = Claim::new(event.to.clone(), at.seq, Some(lease));
         match &event.on {
-            LeaseTarget::Todo(id) => Self::hold(entry(&mut self.todos, id, "open")?, event.epoch, claim),
+            LeaseTarget::Todo(id) => {
+                let todo = entry(&mut self.todos, id, "open")?;
+                todo.version += 1;
+                Self::hold(todo, event.epoch, claim)
+            }
             LeaseTarget::Resource(name) => {
                 let slot = entry(&mut self.resources, name, "leased")?;
                 if event.epoch != slot.epoch + 1 {

@@ -40,7 +40,7 @@ use crate::id::{
 use crate::time::Timestamp;
 
 /// Names this reducer. A snapshot taken by another one is not used. Changes whenever [`State`] or a transition does.
-pub const REDUCER: &str = "loopx-reducer/12";
+pub const REDUCER: &str = "loopx-reducer/13";
 
 /// Where an event stands: the envelope of its record, as far as a transition may see it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -186,8 +186,9 @@ impl State {
             Event::ClaimTaken(e) => self.claim_taken(at, e),
             Event::ClaimReleased(e) => self.claim_released(e),
             Event::ClaimHandedOver(e) => self.claim_handed_over(at, e),
+            Event::ClaimDelegated(e) => self.claim_delegated(e),
             Event::LeaseGranted(e) => self.lease_granted(at, e),
-            Event::LeaseRenewed(e) => self.lease_renewed(e),
+            Event::LeaseRenewed(e) => self.lease_renewed(at, e),
             Event::LeaseReleased(e) => self.lease_released(e),
             Event::LeaseTakenOver(e) => self.lease_taken_over(at, e),
             Event::EvidenceRecorded(e) => self.evidence_recorded(at, e),

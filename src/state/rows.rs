@@ -12,7 +12,7 @@ use super::{Claim, GateId, GoalId, Seq, TodoId};
 use crate::event::TodoSpec;
 
 /// What few todos say.
-type Rest<Todos, Gates, Claim, Watch, Status> = (Status, Todos, Gates, Claim, u64, Fruitless, Watch);
+type Rest<Todos, Gates, Claim, Watch, Status> = (Status, Todos, Gates, Claim, (u64, u64), Fruitless, Watch);
 
 type OwnRest = Rest<BTreeSet<TodoId>, BTreeSet<GateId>, Option<Claim>, Option<Watch>, TodoStatus>;
 
@@ -28,11 +28,14 @@ enum RowOf<'a> {
 
 pub(super) fn serialize<S: Serializer>(todos: &BTreeMap<TodoId, Todo>, to: S) -> Result<S::Ok, S::Error> {
     to.collect_seq(todos.iter().map(|(TodoId(id), todo)| {
-        let Todo { goal, spec, added, status, unmet, gates, claim, epoch, fruitless, watch } = todo;
+        let Todo { goal, spec, added, status, unmet, gates, claim, epoch, version, fruitless, watch } = todo;
         let waits = *status != TodoStatus::Open || !unmet.is_empty() || !gates.is_empty();
-        let tried = claim.is_some() || *epoch != 0 || *fruitless != Fruitless::default() || watch.is_some();
+        let tried = claim.is_some()
+            || (*epoch, *version) != (0, 0)
+            || *fruitless != Fruitless::default()
+            || watch.is_some();
         if waits || tried {
-            let rest = (status, unmet, gates, claim, *epoch, *fruitless, watch);
+            let rest = (status, unmet, gates, claim, (*epoch, *version), *fruitless, watch);
             RowOf::Full(*id, goal, *added, spec, rest)
         } else {
             RowOf::Plain(*id, goal, *added, spec)
@@ -65,10 +68,13 @@ impl<'de> Visitor<'de> for RowVisitor {
         let (id, goal) = (TodoId(next(&mut row)?), next(&mut row)?);
         let (added, spec) = (next(&mut row)?, next(&mut row)?);
         let plain =
-            || (TodoStatus::Open, BTreeSet::new(), BTreeSet::new(), None, 0, Fruitless::default(), None);
+            || (TodoStatus::Open, BTreeSet::new(), BTreeSet::new(), None, (0, 0), Fruitless::default(), None);
         let rest: OwnRest = row.next_element()?.unwrap_or_else(plain);
-        let (status, unmet, gates, claim, epoch, fruitless, watch) = rest;
-        Ok(OwnRow(id, Todo { goal, spec, added, status, unmet, gates, claim, epoch, fruitless, watch }))
+        let (status, unmet, gates, claim, (epoch, version), fruitless, watch) = rest;
+        Ok(OwnRow(
+            id,
+            Todo { goal, spec, added, status, unmet, gates, claim, epoch, version, fruitless, watch },
+        ))
     }
 }
 

@@ -92,6 +92,8 @@ pub struct Todo {
     pub claim: Option<Claim>,
     /// The last epoch; 0 if it was never held. It only grows.
     pub epoch: u64,
+    /// How often its lease was taken, prolonged or passed on. It only grows.
+    pub version: u64,
     /// Turns on it in a row that ended without progress.
     pub fruitless: Fruitless,
     /// Where it stands, if it is a monitor.
@@ -102,12 +104,19 @@ impl State {
     pub(super) fn todo_added(&mut self, at: &At, event: &TodoAdded) -> Fold {
         mint(&mut self.minted.todos, event.id.0, TodoId::LETTER)?;
         entry(&mut self.goals, &event.goal, "a goal")?.delta = at.seq;
-        self.insert_todo(at, event.id, &event.goal, &event.spec, 0);
+        self.insert_todo(at, event.id, &event.goal, &event.spec, (0, 0));
         Ok(())
     }
 
     /// A need that is not open counts as met: decisions refuse a need that was closed without being completed.
-    fn insert_todo(&mut self, at: &At, id: TodoId, goal: &GoalId, spec: &TodoSpec, epoch: u64) {
+    fn insert_todo(
+        &mut self,
+        at: &At,
+        id: TodoId,
+        goal: &GoalId,
+        spec: &TodoSpec,
+        (epoch, version): (u64, u64),
+    ) {
         let unmet = spec.needs.iter().copied().filter(|need| self.todos.contains_key(need)).collect();
         let gates = self
             .gates
@@ -124,6 +133,7 @@ impl State {
             gates,
             claim: None,
             epoch,
+            version,
             fruitless: Fruitless::default(),
             watch: spec.monitor.as_ref().map(|_| Watch {
                 due: at.ts,
@@ -184,7 +194,8 @@ impl State {
                 Err(format!("{} was not closed", event.id))
             }
             Some(closed) => {
-                self.insert_todo(at, event.id, &closed.goal, &closed.spec, closed.epoch);
+                let counts = (closed.epoch, closed.version);
+                self.insert_todo(at, event.id, &closed.goal, &closed.spec, counts);
                 for other in self.todos.values_mut() {
                     if other.spec.needs.contains(&event.id) {
                         other.unmet.insert(event.id);

@@ -57,6 +57,8 @@ pub struct Failure {
     pub retryable: bool,
     /// Whether standard output holds the document of it already.
     pub printed: bool,
+    /// The kernel's own code, for commands whose stable code may be one that LoopX's scripts know.
+    pub reason: Option<String>,
 }
 
 impl Failure {
@@ -69,6 +71,7 @@ impl Failure {
             exit,
             retryable: exit == exit::BUSY,
             printed: false,
+            reason: None,
         }
     }
 
@@ -142,7 +145,14 @@ fn next_step(refusal: &Refusal) -> Option<String> {
             _ => "loopx history".to_owned(),
         },
         Refusal::NothingToChange | Refusal::OutOfRange { .. } | Refusal::InPast { .. } => return None,
+        Refusal::HeldAlready { on: LeaseTarget::Todo(todo), .. }
+        | Refusal::KeyMismatch { todo, .. }
+        | Refusal::StaleVersion { todo, .. }
+        | Refusal::LeaseNotActive { todo, .. }
+        | Refusal::KeyRequired { todo, .. } => format!("loopx task-lease inspect --todo-id {todo}"),
         Refusal::HeldAlready { on, .. } => format!("loopx lease renew {on}"),
+        Refusal::KeyReused { seq, .. } => format!("loopx show '#{seq}'"),
+        Refusal::KeyForAgents { todo } => format!("loopx todo claim {todo}"),
         Refusal::RowsNotShown { gate } => format!("loopx gate show {gate}"),
         Refusal::OwnBaseline { evidence } => format!("loopx history {evidence}"),
         Refusal::Exists { what: "goal", .. } | Refusal::GoalAmbiguous { .. } => "loopx goal list".to_owned(),

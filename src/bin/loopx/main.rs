@@ -74,7 +74,12 @@ fn parse(words: &[OsString]) -> Result<(Cli, String), Early> {
         verb.push(name.to_owned());
         level = below;
     }
-    Ok((cli, verb.join(".")))
+    let verb = match verb.join(".").strip_prefix("operator-gate") {
+        None => verb.join("."),
+        Some("") => "gate.decide".to_owned(),
+        Some(rest) => format!("gate{rest}"),
+    };
+    Ok((cli.plain(), verb))
 }
 
 fn early(error: &clap::Error, words: &[OsString]) -> Early {

@@ -215,6 +215,7 @@ impl Graph {
             | Event::ClaimTaken(_)
             | Event::ClaimReleased(_)
             | Event::ClaimHandedOver(_)
+            | Event::ClaimDelegated(_)
             | Event::LeaseGranted(_)
             | Event::LeaseRenewed(_)
             | Event::LeaseReleased(_)

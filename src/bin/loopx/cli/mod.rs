@@ -1,5 +1,6 @@
 //! The command line: what can be typed. Parsing is pure; a doc comment is the help text.
 
+mod lease;
 mod lineage;
 mod nouns;
 mod read;
@@ -10,6 +11,7 @@ use loopx::id::{AgentId, CapabilityId, GoalId, OwnerId, RequestId, SessionId};
 use loopx::text::Text;
 use std::path::PathBuf;
 
+pub use lease::*;
 pub use lineage::*;
 pub use nouns::*;
 pub use read::*;
@@ -90,6 +92,19 @@ pub enum Format {
 }
 
 impl Cli {
+    /// The same command in this program's own spelling: who acts is a global option.
+    #[must_use]
+    pub fn plain(mut self) -> Self {
+        if self.global.agent.is_none() && self.global.owner.is_none() {
+            self.global.agent = self.command.speaker().cloned();
+        }
+        self.command = match self.command {
+            Top::OperatorGate(args) => Top::Gate(args.into()),
+            other => other,
+        };
+        self
+    }
+
     /// Whether the answer is one JSON document. `lineage export --format json` is the graph itself, not an answer
     /// about it.
     pub fn wants_json(&self) -> bool {
@@ -142,11 +157,16 @@ pub enum Top {
     #[command(subcommand)]
     Todo(Todo),
     /// Gates: questions to a human
-    #[command(subcommand, visible_alias = "operator-gate")]
+    #[command(subcommand)]
     Gate(Gate),
+    /// Gates, as LoopX spells them
+    OperatorGate(OperatorGate),
     /// Leases on todos and resources
-    #[command(subcommand, visible_alias = "task-lease")]
+    #[command(subcommand)]
     Lease(Lease),
+    /// Leases on todos under a key, as LoopX spells them
+    #[command(subcommand)]
+    TaskLease(TaskLease),
     /// Evidence
     #[command(subcommand)]
     Evidence(Evidence),
@@ -186,6 +206,18 @@ pub enum Top {
     Lineage(Lineage),
     /// Submit many requests, one JSON object a line, with one sync for many
     Append(Append),
+}
+
+impl Top {
+    /// The agent that a command names in LoopX's way.
+    pub fn speaker(&self) -> Option<&AgentId> {
+        match self {
+            Self::Todo(Todo::Claim(args)) => args.claimed_by.as_ref(),
+            Self::Todo(Todo::Complete(args)) => args.claimed_by.as_ref(),
+            Self::TaskLease(args) => args.keyed().map(|on| &on.owner),
+            _ => None,
+        }
+    }
 }
 
 #[cfg(test)]

@@ -3,15 +3,16 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use loopx::event::{InvalidationCause, LeaseTarget, Priority, ResumeWhen, Subject};
+use loopx::event::{Delegable, InvalidationCause, Priority, ResumeWhen, Subject};
 use loopx::hash::Hash;
 use loopx::id::{
-    AgentId, CapabilityId, CriterionId, EvidenceId, GateId, GoalId, OwnerId, ResourceId, Seq, TodoId, TurnId,
+    AgentId, CapabilityId, CriterionId, EvidenceId, GateId, GoalId, LeaseKey, OwnerId, Seq, TodoId, TurnId,
 };
 use loopx::scope::PathScope;
 use loopx::text::Text;
 use loopx::time::{DurationMs, Timestamp};
 
+use super::lease::{Fence, Held};
 use super::tick::{AddTodo, Ask, Because, Closing, Cost, instant, priority, word};
 
 // A list.
@@ -218,6 +219,18 @@ pub enum Todo {
         #[arg(long, value_name = "AGENT")]
         to: AgentId,
     },
+    /// Let a peer act on a todo that you hold, for as long as your claim lasts
+    Delegate {
+        /// What.
+        #[command(flatten)]
+        held: Held,
+        /// Whom
+        #[arg(long, value_name = "AGENT")]
+        to: AgentId,
+        /// What the peer may do: update, complete or release (repeat)
+        #[arg(long, required = true, value_name = "ACTION", value_parser = delegable)]
+        action: Vec<Delegable>,
+    },
     /// Change a todo
     Update(TodoUpdate),
     /// Complete a todo on evidence; the turn stays open until it is paid for
@@ -266,17 +279,16 @@ pub struct Claim {
     /// Length of the lease [default: 45m]
     #[arg(long, value_name = "DURATION")]
     pub ttl: Option<DurationMs>,
+    /// Key that whoever acts on it then has to show; it opens one lease, once
+    #[arg(long, value_name = "KEY")]
+    pub task_lease_idempotency_key: Option<LeaseKey>,
+    /// Version that its lease must have
+    #[arg(long, value_name = "N")]
+    pub task_lease_expected_version: Option<u64>,
 }
 
-// A held todo.
-#[derive(Debug, Args)]
-pub struct Held {
-    /// What and why.
-    #[command(flatten)]
-    pub because: Because,
-    /// Epoch under which it is held
-    #[arg(long, value_name = "N")]
-    pub epoch: Option<u64>,
+fn delegable(text: &str) -> Result<Delegable, String> {
+    word(text, "update, complete or release")
 }
 
 // `todo update`
@@ -299,9 +311,9 @@ pub struct TodoUpdate {
     /// Path that it writes instead of those before (repeat)
     #[arg(long, value_name = "PATH")]
     pub write: Vec<PathScope>,
-    /// Epoch under which it is held
-    #[arg(long, value_name = "N")]
-    pub epoch: Option<u64>,
+    /// What it shows of its lease.
+    #[command(flatten)]
+    pub fence: Fence,
 }
 
 // `todo complete`
@@ -310,12 +322,48 @@ pub struct TodoComplete {
     /// The todo
     #[arg(required_unless_present = "todo_id", conflicts_with = "todo_id")]
     pub todo: Option<TodoId>,
-    /// The todo, as LoopX spells it
-    #[arg(long, value_name = "T7")]
-    pub todo_id: Option<TodoId>,
+    /// The todo, as LoopX spells it, or the gate that is decided; evidence is then an id or text, not a file
+    #[arg(long, value_name = "T7|G1")]
+    pub todo_id: Option<Closable>,
+    /// The agent, as LoopX spells it
+    #[arg(long, value_name = "AGENT")]
+    pub claimed_by: Option<AgentId>,
+    /// The decision: approve; at a gate also reject, defer or cancel
+    #[arg(long, value_name = "OUTCOME", requires = "todo_id")]
+    pub decision_outcome: Option<DecisionOutcome>,
     /// What is shown and what follows.
     #[command(flatten)]
     pub closing: Closing,
+}
+
+/// What LoopX calls a todo, and a decision of a human among them.
+#[derive(Debug, Clone, Copy)]
+pub enum Closable {
+    /// A todo.
+    Todo(TodoId),
+    /// A gate.
+    Gate(GateId),
+}
+
+impl std::str::FromStr for Closable {
+    type Err = loopx::id::BadId;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        text.parse().map(Self::Gate).or_else(|_| text.parse().map(Self::Todo))
+    }
+}
+
+/// How LoopX spells a decision.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum DecisionOutcome {
+    /// Yes.
+    Approve,
+    /// No.
+    Reject,
+    /// Not now.
+    Defer,
+    /// It is no longer asked.
+    Cancel,
 }
 
 // `gate …`
@@ -364,52 +412,46 @@ pub enum Gate {
     },
 }
 
-// `lease …`
-#[derive(Debug, Subcommand)]
-pub enum Lease {
-    /// Lease a named resource
-    Acquire {
-        /// The resource
-        resource: ResourceId,
-        /// Length of the lease [default: 45m]
-        #[arg(long, value_name = "DURATION")]
-        ttl: Option<DurationMs>,
-    },
-    /// Prolong a lease from now
-    Renew {
-        /// A todo T7 or resource/NAME
-        on: LeaseTarget,
-        /// Epoch of the lease
-        #[arg(long, value_name = "N")]
-        epoch: Option<u64>,
-        /// Length from now [default: 45m]
-        #[arg(long, value_name = "DURATION")]
-        ttl: Option<DurationMs>,
-    },
-    /// Give a resource back
-    Release {
-        /// The resource
-        resource: ResourceId,
-        /// Epoch of the lease
-        #[arg(long, value_name = "N")]
-        epoch: Option<u64>,
-    },
-    /// Pass the lease and claim of a todo on
-    Transfer {
-        /// What.
-        #[command(flatten)]
-        held: Held,
-        /// To whom
-        #[arg(long, value_name = "AGENT")]
-        to: AgentId,
-    },
-    /// List leases
-    List(List),
-    /// Show a lease
-    Show {
-        /// A todo T7 or resource/NAME
-        on: LeaseTarget,
-    },
+// `operator-gate`: what can be done with a gate, or LoopX's one call that decides it
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub struct OperatorGate {
+    /// What is done.
+    #[command(subcommand)]
+    pub verb: Option<Gate>,
+    /// What is decided.
+    #[command(flatten)]
+    pub decided: Option<OperatorDecision>,
+}
+
+// LoopX's one call.
+#[derive(Debug, Args)]
+pub struct OperatorDecision {
+    /// The gate
+    #[arg(long, value_name = "G1")]
+    pub gate: GateId,
+    /// The decision: approve, reject, defer, or one of the gate's options
+    #[arg(long, value_name = "ANSWER")]
+    pub decision: loopx::id::Label,
+    /// The rationale
+    #[arg(long, value_name = "TEXT")]
+    pub reason_summary: Text,
+}
+
+impl From<OperatorGate> for Gate {
+    fn from(args: OperatorGate) -> Self {
+        match (args.verb, args.decided) {
+            (Some(verb), _) => verb,
+            (None, Some(one)) => Self::Decide {
+                gate: one.gate,
+                answer: one.decision,
+                rests_on: Vec::new(),
+                valid_until: None,
+                why: one.reason_summary,
+            },
+            (None, None) => Self::List(List { limit: 50 }),
+        }
+    }
 }
 
 // `evidence …`

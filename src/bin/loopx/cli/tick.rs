@@ -10,6 +10,8 @@ use loopx::scope::PathScope;
 use loopx::text::Text;
 use loopx::time::{DurationMs, Timestamp};
 
+use super::lease::Fence;
+
 // `init`
 #[derive(Debug, Args)]
 pub struct Init {
@@ -88,12 +90,15 @@ pub struct Closing {
     /// What has to happen first: a todo, a gate or an instant
     #[arg(long, value_name = "T9|G1|TIME")]
     pub wait_for: Option<String>,
-    /// Nothing follows, and why
-    #[arg(long, value_name = "WHY")]
-    pub no_follow_up: Option<Text>,
-    /// Epoch under which the todo is held
-    #[arg(long, value_name = "N")]
-    pub epoch: Option<u64>,
+    /// Nothing follows, and why; LoopX says why with --note
+    #[arg(long, value_name = "WHY", num_args = 0..=1)]
+    pub no_follow_up: Option<Option<Text>>,
+    /// Why nothing follows, as LoopX spells it
+    #[arg(long, value_name = "WHY", requires = "no_follow_up")]
+    pub note: Option<Text>,
+    /// What it shows of its lease.
+    #[command(flatten)]
+    pub fence: Fence,
 }
 
 // What a turn cost.

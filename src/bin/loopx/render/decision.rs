@@ -69,12 +69,17 @@ fn run_keys(voice: &Voice, state: &State, id: TodoId, turn: Option<TurnId>) -> M
         }),
     );
     keys.insert("turn".to_owned(), json!({"id": turn}));
-    keys.insert("next_commands".to_owned(), value(&[follow_up(voice, id)]));
+    keys.insert("next_commands".to_owned(), value(&[follow_up(voice, state, id)]));
     keys
 }
 
-fn follow_up(voice: &Voice, todo: TodoId) -> String {
-    voice.command(&format!("done {todo} --proof \"CMD => RESULT\" --next \"TEXT\""))
+/// The command that ends the turn; where the lease has a key, with what else it takes.
+fn follow_up(voice: &Voice, state: &State, todo: TodoId) -> String {
+    let found = state.todos.get(&todo);
+    let lease = found.and_then(|found| found.claim.as_ref()?.lease.as_ref());
+    let keyed = found.filter(|_| lease.is_some_and(|lease| lease.key.is_some()));
+    let epoch = keyed.map_or_else(String::new, |todo| format!(" --epoch {}", todo.epoch));
+    voice.command(&format!("done {todo}{epoch} --proof \"CMD => RESULT\" --next \"TEXT\""))
 }
 
 fn run_lines(
@@ -111,7 +116,7 @@ fn run_lines(
     if shortened && !room.is_bare() {
         out.push_str(&format!("  whole text  {}\n", voice.command(&format!("show {id}"))));
     }
-    out.push_str(&format!("  then  {}\n", follow_up(voice, id)));
+    out.push_str(&format!("  then  {}\n", follow_up(voice, state, id)));
     out.push_str("        or, in place of --next,  --no-follow-up \"WHY\"\n");
     out
 }

@@ -61,6 +61,7 @@ pub fn sentence(event: &Event) -> String {
         Event::ClaimTaken(_)
         | Event::ClaimReleased(_)
         | Event::ClaimHandedOver(_)
+        | Event::ClaimDelegated(_)
         | Event::LeaseGranted(_)
         | Event::LeaseRenewed(_)
         | Event::LeaseReleased(_)
@@ -212,26 +213,34 @@ fn gate(event: &Event) -> String {
     }
 }
 
+/// The key that a lease has from now on.
+fn under(key: Option<&loopx::id::LeaseKey>) -> String {
+    key.map_or_else(String::new, |key| format!(", key {key}"))
+}
+
 fn hold(event: &Event) -> String {
     match event {
         Event::ClaimTaken(e) => format!("{} claimed by {}, epoch {}", e.todo, e.holder, e.epoch),
         Event::ClaimReleased(e) => format!("{} given back: {}", e.todo, quoted(&e.why)),
         Event::ClaimHandedOver(e) => {
-            format!(
-                "{} handed over from {} to {}, epoch {}: {}",
-                e.todo,
-                e.from,
-                e.to,
-                e.epoch,
-                quoted(&e.why)
-            )
+            let (key, why) = (under(e.key.as_ref()), quoted(&e.why));
+            format!("{} handed over from {} to {}, epoch {}{key}: {why}", e.todo, e.from, e.to, e.epoch)
         }
-        Event::LeaseGranted(e) => format!("{} leased by {} until {}", e.on, e.holder, e.until),
-        Event::LeaseRenewed(e) => format!("lease on {} renewed until {}", e.on, e.until),
+        Event::ClaimDelegated(e) => {
+            let actions: Vec<String> = e.actions.iter().map(word).collect();
+            format!("{} may {} {}: {}", e.to, actions.join(", "), e.todo, quoted(&e.why))
+        }
+        Event::LeaseGranted(e) => {
+            format!("{} leased by {} until {}{}", e.on, e.holder, e.until, under(e.key.as_ref()))
+        }
+        Event::LeaseRenewed(e) => {
+            format!("lease on {} renewed until {}{}", e.on, e.until, under(e.key.as_ref()))
+        }
         Event::LeaseReleased(e) => format!("{} given back", e.on),
         Event::LeaseTakenOver(e) => {
+            let key = under(e.key.as_ref());
             format!(
-                "{} taken over by {} from {}, whose lease expired {}, epoch {}",
+                "{} taken over by {} from {}, whose lease expired {}, epoch {}{key}",
                 e.on, e.to, e.from, e.expired, e.epoch
             )
         }

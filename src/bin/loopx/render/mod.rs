@@ -80,7 +80,7 @@ impl Output {
 
 /// The JSON document of a failure.
 pub fn failure_document(schema: &str, failure: &Failure) -> Value {
-    json!({
+    let mut document = json!({
         "schema": schema,
         "ok": false,
         "error": {
@@ -90,7 +90,11 @@ pub fn failure_document(schema: &str, failure: &Failure) -> Value {
             "hint": failure.hint,
         },
         "error_code": failure.code,
-    })
+    });
+    if let (Some(keys), Some(reason)) = (document.as_object_mut(), &failure.reason) {
+        keys.insert("reason_code".to_owned(), json!(reason));
+    }
+    document
 }
 
 /// A serialisable value as JSON; what cannot be written, which no type of this program is, becomes null.

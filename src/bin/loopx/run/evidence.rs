@@ -23,7 +23,50 @@ const PLACEHOLDERS: [&str; 3] = ["CMD => RESULT", "TEXT", "WHY"];
 
 /// What a close shows: ids of evidence recorded before, files kept now, and statements `CMD => RESULT`.
 pub(super) fn close(session: &Session<'_>, args: &cli::Closing) -> Result<Close, Failure> {
-    let texts = args.proof.iter().chain(&args.next).chain(&args.no_follow_up);
+    let mut close = closing(args)?;
+    for named in &args.evidence {
+        match named.parse::<EvidenceId>() {
+            Ok(id) => close.evidence.push(id),
+            Err(_) => close.proof.push(kept(session, Path::new(named), None)?),
+        }
+    }
+    Ok(close)
+}
+
+/// As [`close`], with evidence as LoopX gives it: an id, or text, which is a note.
+pub(super) fn close_on_text(args: &cli::Closing) -> Result<Close, Failure> {
+    let mut close = closing(args)?;
+    for named in &args.evidence {
+        let Ok(id) = named.parse::<EvidenceId>() else {
+            let summary = named.parse().map_err(|error| Failure::usage(format!("--evidence: {error}")))?;
+            let kind = EvidenceKind::Note;
+            close.proof.push(NewEvidence {
+                kind,
+                summary,
+                source: None,
+                exit: None,
+                digest: None,
+                bytes: None,
+                valid_for_ms: None,
+            });
+            continue;
+        };
+        close.evidence.push(id);
+    }
+    Ok(close)
+}
+
+/// Everything that a close says but evidence by name.
+fn closing(args: &cli::Closing) -> Result<Close, Failure> {
+    let no_follow_up = match (&args.no_follow_up, &args.note) {
+        (Some(Some(_)), Some(_)) => {
+            return Err(Failure::usage("say why nothing follows once, with --no-follow-up or with --note"));
+        }
+        (Some(None), None) => return Err(Failure::usage("why does nothing follow? --no-follow-up \"WHY\"")),
+        (Some(why), note) => why.clone().or_else(|| note.clone()),
+        (None, _) => None,
+    };
+    let texts = args.proof.iter().chain(&args.next).chain(&no_follow_up);
     if let Some(text) = texts.into_iter().find(|text| PLACEHOLDERS.contains(&text.as_str())) {
         return Err(Failure::usage(format!("`{text}` stands for words of your own")));
     }
@@ -33,18 +76,14 @@ pub(super) fn close(session: &Session<'_>, args: &cli::Closing) -> Result<Close,
         successors: args.successor.clone(),
         hand_over: args.hand_over.clone(),
         wait_for: args.wait_for.as_deref().map(wait_for).transpose()?,
-        no_follow_up: args.no_follow_up.clone(),
-        epoch: args.epoch,
+        no_follow_up: no_follow_up.clone(),
+        epoch: args.fence.epoch,
+        key: args.fence.task_lease_idempotency_key.clone(),
+        version: args.fence.task_lease_expected_version,
         ..Close::default()
     };
     for proof in &args.proof {
         close.proof.push(stated(proof)?);
-    }
-    for named in &args.evidence {
-        match named.parse::<EvidenceId>() {
-            Ok(id) => close.evidence.push(id),
-            Err(_) => close.proof.push(kept(session, Path::new(named), None)?),
-        }
     }
     Ok(close)
 }

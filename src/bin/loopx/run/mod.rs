@@ -3,6 +3,7 @@
 mod audit;
 mod boundary;
 mod bulk;
+mod contract;
 mod decisions;
 mod evidence;
 mod feed;
@@ -245,6 +246,7 @@ pub fn run(cli: &Cli, environment: &Environment) -> Result<Output, Failure> {
         Top::Replay(args) => audit::replay(&session, args),
         Top::Verify(args) => audit::verify(&session, args),
         Top::Append(_) => bulk::run(&session),
+        Top::TaskLease(args) => contract::inspect(&session, args),
         Top::Lineage(args) => lineage::run(&session, args),
         noun => look::noun(&session, noun),
     }

@@ -7,15 +7,18 @@ use loopx::event::{Allowance, GateOutcome, TodoClass};
 use loopx::ledger::Submission;
 
 use super::Session;
+use super::contract;
 use super::evidence::{self, close};
 use crate::cli::{self, Top};
 use crate::failure::Failure;
 
 /// The request that a command line asks for; none if it only reads.
 pub fn submission(session: &Session<'_>, top: &Top) -> Result<Option<Submission>, Failure> {
-    let mut caller = session.caller()?;
-    if let Top::Todo(cli::Todo::Claim(cli::Claim { claimed_by: Some(agent), .. })) = top {
-        caller.agent = Some(agent.clone());
+    let caller = session.caller()?;
+    if let Some(agent) =
+        top.speaker().filter(|agent| caller.owner.is_some() || caller.agent.as_ref() != Some(agent))
+    {
+        return Err(Failure::usage(format!("the command names two who act; one of them is {agent}")));
     }
     let command = match top {
         Top::RegisterAgent(args) => {
@@ -35,6 +38,7 @@ pub fn submission(session: &Session<'_>, top: &Top) -> Result<Option<Submission>
         Top::Todo(args) => todo(session, args)?,
         Top::Gate(args) => gate(args),
         Top::Lease(args) => lease(args),
+        Top::TaskLease(args) => contract::task_lease(args)?,
         Top::Evidence(args) => evidence::evidence(session, args)?,
         Top::Agent(args) => agent(args),
         Top::Owner(args) => owner(args),
@@ -181,12 +185,25 @@ fn todo(session: &Session<'_>, args: &cli::Todo) -> Result<Option<Command>, Fail
         cli::Todo::List(_) | cli::Todo::Show { .. } | cli::Todo::Add(_) => return Ok(None),
         cli::Todo::Claim(args) => {
             let todo = args.todo.or(args.todo_id).ok_or_else(missing)?;
-            c::TodoClaim { todo, ttl_ms: args.ttl.map(|ttl| ttl.0) }.into()
+            c::TodoClaim {
+                todo,
+                ttl_ms: args.ttl.map(|ttl| ttl.0),
+                key: args.task_lease_idempotency_key.clone(),
+                version: args.task_lease_expected_version,
+                write: None,
+            }
+            .into()
         }
-        cli::Todo::Release(cli::Held { because, epoch }) => {
-            c::TodoRelease { todo: because.todo, epoch: *epoch, why: because.why.clone() }.into()
+        cli::Todo::Release(cli::Held { because, fence }) => c::TodoRelease {
+            todo: because.todo,
+            epoch: fence.epoch,
+            key: fence.task_lease_idempotency_key.clone(),
+            version: fence.task_lease_expected_version,
+            why: because.why.clone(),
         }
+        .into(),
         cli::Todo::HandOver { held, to } => hand_over(held, to),
+        cli::Todo::Delegate { held, to, action } => delegate(held, to, action),
         cli::Todo::Update(args) => c::TodoUpdate {
             todo: args.todo,
             title: args.title.clone(),
@@ -194,13 +211,15 @@ fn todo(session: &Session<'_>, args: &cli::Todo) -> Result<Option<Command>, Fail
             done_when: args.done_when.clone(),
             drop_needs: args.drop_needs.clone(),
             write: (!args.write.is_empty()).then(|| args.write.clone()),
-            epoch: args.epoch,
+            epoch: args.fence.epoch,
+            key: args.fence.task_lease_idempotency_key.clone(),
+            version: args.fence.task_lease_expected_version,
         }
         .into(),
-        cli::Todo::Complete(args) => {
-            let todo = args.todo.or(args.todo_id).ok_or_else(missing)?;
-            c::TodoComplete { todo, close: close(session, &args.closing)? }.into()
-        }
+        cli::Todo::Complete(args) => match args.todo {
+            Some(todo) => c::TodoComplete { todo, close: close(session, &args.closing)? }.into(),
+            None => contract::complete(args)?,
+        },
         cli::Todo::Block(args) => c::TodoBlock { todo: args.todo, why: args.why.clone() }.into(),
         cli::Todo::Defer { because, until, when } => {
             c::TodoDefer { todo: because.todo, until: *until, when: *when, why: because.why.clone() }.into()
@@ -214,8 +233,32 @@ fn todo(session: &Session<'_>, args: &cli::Todo) -> Result<Option<Command>, Fail
 }
 
 fn hand_over(held: &cli::Held, to: &loopx::id::AgentId) -> Command {
-    let cli::Held { because, epoch } = held;
-    c::TodoHandOver { todo: because.todo, to: to.clone(), epoch: *epoch, why: because.why.clone() }.into()
+    let cli::Held { because, fence } = held;
+    c::TodoHandOver {
+        todo: because.todo,
+        to: to.clone(),
+        epoch: fence.epoch,
+        key: fence.task_lease_idempotency_key.clone(),
+        version: fence.task_lease_expected_version,
+        new_key: None,
+        ttl_ms: None,
+        why: because.why.clone(),
+    }
+    .into()
+}
+
+fn delegate(held: &cli::Held, to: &loopx::id::AgentId, actions: &[loopx::event::Delegable]) -> Command {
+    let cli::Held { because, fence } = held;
+    c::TodoDelegate {
+        todo: because.todo,
+        to: to.clone(),
+        actions: actions.to_vec(),
+        epoch: fence.epoch,
+        key: fence.task_lease_idempotency_key.clone(),
+        version: fence.task_lease_expected_version,
+        why: because.why.clone(),
+    }
+    .into()
 }
 
 fn gate(args: &cli::Gate) -> Option<Command> {
@@ -240,9 +283,14 @@ fn lease(args: &cli::Lease) -> Option<Command> {
         cli::Lease::Acquire { resource, ttl } => {
             c::LeaseAcquire { resource: resource.clone(), ttl_ms: ttl.map(|ttl| ttl.0) }.into()
         }
-        cli::Lease::Renew { on, epoch, ttl } => {
-            c::LeaseRenew { on: on.clone(), epoch: *epoch, ttl_ms: ttl.map(|ttl| ttl.0) }.into()
+        cli::Lease::Renew { on, fence, ttl } => c::LeaseRenew {
+            on: on.clone(),
+            epoch: fence.epoch,
+            key: fence.task_lease_idempotency_key.clone(),
+            version: fence.task_lease_expected_version,
+            ttl_ms: ttl.map(|ttl| ttl.0),
         }
+        .into(),
         cli::Lease::Release { resource, epoch } => {
             c::LeaseRelease { resource: resource.clone(), epoch: *epoch }.into()
         }

@@ -2,10 +2,10 @@
 
 use loopx::app;
 use loopx::event::Event;
-use loopx::ledger::{Answer, Committed, Receipt, Submission};
+use loopx::ledger::{Answer, Committed, Receipt, Submission, SubmitError};
 use serde_json::{Value, json};
 
-use super::Session;
+use super::{Session, contract};
 use crate::cli::Top;
 use crate::failure::Failure;
 use crate::render::{Output, decision, event::sentence, value};
@@ -13,7 +13,12 @@ use crate::render::{Output, decision, event::sentence, value};
 /// Submits and answers with the receipt.
 pub fn run(session: &Session<'_>, top: &Top, submission: Submission) -> Result<Output, Failure> {
     let mut ledger = session.open()?;
-    let answer = app::submit(&mut ledger, &session.host(), submission)?;
+    let answer = match app::submit(&mut ledger, &session.host(), submission) {
+        Err(SubmitError::Refused(refusal)) => {
+            return contract::settled(session, top, &mut ledger, refusal);
+        }
+        other => other?,
+    };
     let options = match top {
         Top::Next(args) => Some(args),
         _ => None,
@@ -24,7 +29,7 @@ pub fn run(session: &Session<'_>, top: &Top, submission: Submission) -> Result<O
             session.note(&ledger);
             let output = match options {
                 Some(_) => taken(session, &ledger, &committed)?,
-                None => committed_output(&committed),
+                None => contract::told(top, &mut ledger, committed_output(&committed), &committed)?,
             };
             Ok(output.warned(warning))
         }
