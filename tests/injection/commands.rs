@@ -70,6 +70,11 @@ pub const COMMANDS: &[Typed] = &[
         ],
         "todo hand-over T1 --to cy --why you --agent ben",
     ),
+    typed(
+        "todo.delegate",
+        &["agent register ben", "agent register cy", "add One --agent ben", "next --agent ben"],
+        "todo delegate T1 --to cy --action update --why help --agent ben",
+    ),
     typed("todo.update", &[TODO], "todo update T1 --title Better"),
     typed("todo.complete", &[TODO, NEXT], "todo complete T1 --proof x+=>+y --no-follow-up end"),
     typed("todo.block", &[TODO], "todo block T1 --why stuck"),
