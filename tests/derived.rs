@@ -150,6 +150,26 @@ fn what_was_derived_from_another_history_is_not_used() {
     assert!(ledger.find_request(&"add-2".parse().unwrap()).unwrap().is_none());
 }
 
+/// A loss of power may take records that were never synced and leave the index that was built over them. When the log has
+/// grown to the same length again, the same number is another record.
+#[test]
+fn an_index_over_records_that_were_lost_is_not_believed_once_the_log_is_as_long_again() {
+    let dir = ledger();
+    let root = root(dir.path());
+    let segment = root.join("log/00000000000000000001.jsonl");
+    let before = fs::read(&segment).unwrap();
+    run(dir.path(), &["add", "lost", "--request", "lost-1"]).ok();
+    Ledger::open(&root).unwrap().build_index();
+    fs::write(&segment, before).unwrap();
+    fs::remove_file(root.join("log/HEAD")).unwrap();
+    run(dir.path(), &["add", "found", "--request", "found-1"]).ok();
+    let again = run(dir.path(), &["add", "found", "--request", "found-1"]).ok();
+    assert_eq!(again["receipt"]["duplicate"], true, "one request, one record: {again}");
+    let mut ledger = Ledger::open(&root).unwrap();
+    assert!(ledger.find_request(&"lost-1".parse().unwrap()).unwrap().is_none());
+    assert!(ledger.find_request(&"found-1".parse().unwrap()).unwrap().is_some());
+}
+
 #[test]
 fn of_many_writers_that_have_come_as_far_one_writes_the_snapshot() {
     let dir = ledger();

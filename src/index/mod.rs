@@ -121,7 +121,8 @@ impl Index {
     }
 
     /// Adds a run for the records after the last one covered, up to `end`; merges runs where there are enough of a level;
-    /// and removes what is no longer needed. The caller holds the lock.
+    /// and removes what is no longer needed. The caller holds the lock, and looks at [`Index::covered`] afterwards: if a run
+    /// that was to be merged does not hold, less is covered than before.
     ///
     /// # Errors
     /// What the system says. Nobody depends on it: the caller may ignore it.

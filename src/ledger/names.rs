@@ -115,13 +115,13 @@ impl Names {
         head: &Cursor,
         wanted: &BTreeSet<String>,
     ) -> Result<BTreeSet<Place>, LedgerError> {
-        self.catch_up(log, head.seq)?;
+        self.catch_up(log, head.seq, Some(head.hash))?;
         if let Some(found) = self.find(wanted) {
             return Ok(found);
         }
         // A block does not hold.
-        self.restart(Index::default());
-        self.catch_up(log, head.seq)?;
+        self.restart(self.empty());
+        self.catch_up(log, head.seq, Some(head.hash))?;
         Ok(self.find(wanted).unwrap_or_default())
     }
 
@@ -139,24 +139,30 @@ impl Names {
         self.root.as_deref().map(Index::open).unwrap_or_default()
     }
 
+    /// An index of the ledger that covers nothing yet. What it is given later is written where the ledger is.
+    fn empty(&self) -> Index {
+        self.root.as_deref().map(Index::empty).unwrap_or_default()
+    }
+
     fn restart(&mut self, index: Index) {
         self.end = index.covered();
         self.index = Some(index);
         self.later.clear();
     }
 
-    /// Reads on, so that every record up to `to` is known.
-    fn catch_up(&mut self, log: &dyn Log, to: Seq) -> Result<(), LedgerError> {
+    /// Reads on, so that every record up to `to` is known. An index may lie there whose records a loss of power took, and
+    /// the log may have grown to its length again: the same number is not the same record, so its hash is compared.
+    fn catch_up(&mut self, log: &dyn Log, to: Seq, hash: Option<Hash>) -> Result<(), LedgerError> {
         if self.index.is_none() {
             self.restart(self.open());
         }
-        if self.end.seq == to {
+        if self.end.seq == to && hash.is_none_or(|hash| hash == self.end.hash) {
             return Ok(());
         }
         match self.read_on(log, to) {
             Err(LedgerError::Log(LogError::CursorUnknown { .. })) if self.end.seq > Seq::ZERO => {
                 // The index, or what is in memory, is of another history than the log.
-                self.restart(self.root.as_deref().map(Index::empty).unwrap_or_default());
+                self.restart(self.empty());
                 self.read_on(log, to)
             }
             other => other,
@@ -200,7 +206,7 @@ impl Names {
             if part.0 < covered.0 + due || self.end.seq > to {
                 return Some(());
             }
-            self.catch_up(log, part).ok()?;
+            self.catch_up(log, part, None).ok()?;
             if self.end.seq != part {
                 return None;
             }
@@ -209,6 +215,11 @@ impl Names {
             if self.index.as_mut()?.extend(entries, &end).is_err() {
                 self.index = None;
                 return None;
+            }
+            // A merge that met a run which does not hold leaves less covered than before: that is read again.
+            if self.index.as_ref()?.covered() != end {
+                let left = self.index.take()?;
+                self.restart(left);
             }
         }
     }
