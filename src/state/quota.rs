@@ -96,7 +96,7 @@ pub struct Quota {
     /// The longest window so far: spends are kept as long, so that no change of the window forgets one.
     pub kept_ms: u64,
     /// Spends that the window may still hold, oldest first. Their number is bounded, however many there were: beyond
-    /// [`GROUPS_MAX`] neighbours are put together, and count a little longer than each would alone, never shorter.
+    /// 512 of them neighbours are put together, and count a little longer than each would alone, never shorter.
     #[serde(with = "rows")]
     pub groups: Vec<Spends>,
     /// All of all time.
