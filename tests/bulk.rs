@@ -18,8 +18,17 @@ const NOTE: &str = "{\"command\":\"refresh-state\",\"next_action\":\"on and on\"
 
 const SIGINT: i32 = 2;
 
+/// The program, ended by an interrupt whatever these tests were started from: a job in the background of a script ignores
+/// it, and so would its children.
+fn interruptible(dir: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new("/usr/bin/env");
+    command.arg("--default-signal=INT").arg(env!("CARGO_BIN_EXE_loopx")).args(arguments);
+    command.current_dir(dir).env_clear().stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
 fn bulk(dir: &Path) -> Child {
-    loopx(dir, &["append", "--stdin"]).stdin(Stdio::piped()).spawn().unwrap()
+    interruptible(dir, &["append", "--stdin"]).stdin(Stdio::piped()).spawn().unwrap()
 }
 
 /// Feeds lines without end, until nobody takes them.
@@ -173,7 +182,12 @@ fn a_bulk_fed_twice_is_recorded_once() {
 /// Stops a command before it has come to its end, interrupts it and lets it go on.
 fn interrupted(dir: &Path, arguments: &[&str]) -> Option<Said> {
     for _ in 0..50 {
-        let child = loopx(dir, arguments).spawn().unwrap();
+        let child = interruptible(dir, arguments).spawn().unwrap();
+        let name = format!("/proc/{}/comm", child.id());
+        let begun = Instant::now();
+        while fs::read_to_string(&name).is_ok_and(|name| name.trim() == "env")
+            && begun.elapsed().as_secs() < 5
+        {}
         signal(&child, "STOP");
         let stat = format!("/proc/{}/stat", child.id());
         let since = Instant::now();
