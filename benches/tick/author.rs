@@ -12,11 +12,6 @@ use loopx::time::Timestamp;
 use serde_json::{Value, json};
 use ulid::Ulid;
 
-use crate::host;
-
-/// Changes whenever another history is written: kept ones are then made anew.
-pub const EDITION: &str = "1";
-
 /// Agents that take turns.
 const AGENTS: usize = 4;
 
@@ -39,9 +34,9 @@ pub struct Plan {
     pub busy_day: bool,
 }
 
-/// Writes a history that ends now. The ledger is new, at `root`.
-pub fn write(root: &Path, plan: Plan) {
-    let clock = Clock { plan, end: host::now().as_micros(), written: Cell::new(0) };
+/// Writes a history that ends at `end`. The ledger is new, at `root`.
+pub fn write(root: &Path, plan: Plan, end: Timestamp) {
+    let clock = Clock { plan, end: end.as_micros(), written: Cell::new(0) };
     let now = || clock.now();
     let ulid = || Ulid::from_parts(u64::try_from(clock.now().as_micros() / 1_000).unwrap_or(0), 1);
     let env = Env { now: &now, ulid: &ulid };

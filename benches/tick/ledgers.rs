@@ -4,9 +4,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use loopx::hash::Hash;
 use loopx::state::REDUCER;
+use loopx::time::Timestamp;
 
 use crate::author::{self, Plan};
+use crate::host;
 
 /// How long a kept ledger is used. Its end was the time it was made, and a quota's window moves on.
 const KEPT: Duration = Duration::from_secs(5 * 86_400);
@@ -14,19 +17,29 @@ const KEPT: Duration = Duration::from_secs(5 * 86_400);
 /// The `.loopx` directory of a ledger as planned: a kept one if there is one, else a new one.
 pub fn kept(below: &Path, plan: Plan) -> PathBuf {
     let pace = if plan.busy_day { "day" } else { "months" };
-    let reducer = REDUCER.replace('/', "-");
-    let home =
-        below.join(format!("{}-{}-open-{pace}-{}-{reducer}", plan.records, plan.open, author::EDITION));
+    let home = below.join(format!("{}-{}-open-{pace}-{}", plan.records, plan.open, edition()));
     let (root, made) = (home.join(".loopx"), home.join("made"));
     let age = fs::metadata(&made).and_then(|made| made.modified()).ok().and_then(|made| made.elapsed().ok());
     if age.is_none_or(|age| age > KEPT) {
         let _ = fs::remove_dir_all(&home);
         fs::create_dir_all(&home).expect("the target directory can be written");
         eprintln!("making a ledger of {} records in {}", plan.records, home.display());
-        author::write(&root, plan);
+        author::write(&root, plan, host::now());
         fs::write(&made, "").expect("a file");
     }
     root
+}
+
+/// What kept ledgers are told by: the reducer, and the bytes that this program writes for a short history at a fixed
+/// time. Another format, another event or another author is another edition.
+fn edition() -> String {
+    let place = tempfile::tempdir().expect("a directory");
+    let root = place.path().join(".loopx");
+    let short = Plan { records: 200, open: 30, busy_day: false };
+    author::write(&root, short, Timestamp::from_micros(1_800_000_000_000_000));
+    let mut bytes = REDUCER.as_bytes().to_vec();
+    bytes.extend(segments(&root).iter().flat_map(|segment| fs::read(segment).expect("a segment")));
+    Hash::blob(&bytes).short()
 }
 
 /// A ledger of its own for writers: sealed segments never change, so they are linked; the rest is copied.

@@ -25,7 +25,8 @@ impl Sqlite {
              CREATE INDEX by_name ON record(name);\n"
         );
         shell.stdin.take()?.write_all(script.as_bytes()).ok()?;
-        shell.wait().ok()?.success().then_some(sqlite)
+        assert!(shell.wait().ok()?.success(), "there is sqlite3, and it fails");
+        Some(sqlite)
     }
 
     /// One indexed select.
@@ -70,7 +71,7 @@ impl Git {
         let mut git = Self { directory: directory.to_owned(), next: 0 };
         let file = git.change();
         for words in [&["init", "-q"][..], &["add", file], &["commit", "-qm", "first"]] {
-            git.git().args(words).status().ok().filter(std::process::ExitStatus::success)?;
+            assert!(git.git().args(words).status().ok()?.success(), "there is git, and it fails");
         }
         Some(git)
     }
